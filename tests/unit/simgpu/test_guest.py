@@ -1,0 +1,162 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The guest command's parts that need no machine: state, tree, nodes, refusals, procfs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simgpu_guest import lab, nodes, procfs, profiles, state, tree
+
+PROFILES = ["a100-pcie-bridge", "dgx-a100", "hgx-h100", "mixed-workstation", "t4"]
+
+
+def built(sources: Path, name: str) -> state.State:
+    loaded = profiles.load(sources / "profiles", name)
+    return profiles.build_state(loaded, tree.model_slots(), check_nodes=True, uvm_major=511)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_state_survives_writing_and_reading(sources: Path, tmp_path: Path, name: str) -> None:
+    wanted = built(sources, name)
+    state.write(tmp_path / "lib" / "state", wanted)
+    assert state.read(tmp_path / "lib" / "state") == wanted
+    assert [path.name for path in (tmp_path / "lib").iterdir()] == ["state"]
+
+
+def test_all_profiles_are_tested(sources: Path) -> None:
+    assert profiles.names(sources / "profiles") == PROFILES
+
+
+def test_unknown_profile_lists_the_known_ones(sources: Path) -> None:
+    with pytest.raises(profiles.ProfileError, match=r"'dgx-b200'; known: a100-pcie-bridge, .*t4"):
+        profiles.load(sources / "profiles", "dgx-b200")
+
+
+def test_too_few_slots_are_refused(sources: Path) -> None:
+    loaded = profiles.load(sources / "profiles", "dgx-a100")
+    with pytest.raises(profiles.ProfileError, match="slot 7 wanted, this machine has 4"):
+        profiles.build_state(loaded, tree.model_slots()[:4], check_nodes=True, uvm_major=511)
+
+
+def test_every_profile_is_for_the_one_library(sources: Path) -> None:
+    from simgpu_image.library import DRIVER_VERSION
+
+    for name in PROFILES:
+        assert built(sources, name).settings["module"] == DRIVER_VERSION
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("gpu.9.lost", "1", "no such GPU"),
+        ("gpu.0.uuid", "1", "cannot be set; known keys: memory_reserved"),
+        ("gpu.0.memory_used", "1G", "'1G' seen, a whole number wanted"),
+        ("link.0.0", "sideways", "up or down wanted"),
+        ("link.0.17", "up", "no such GPU or link"),
+        ("colour", "blue", "want gpu.N.KEY"),
+    ],
+)
+def test_what_cannot_be_set_is_refused(sources: Path, key: str, value: str, reason: str) -> None:
+    loaded = built(sources, "dgx-a100")
+    before = state.render(loaded)
+    with pytest.raises(state.StateError, match=reason):
+        state.set_value(loaded, key, value)
+    assert state.render(loaded) == before
+
+
+@pytest.mark.parametrize(
+    "text", ["", "format 2\n", "format 1\ngpu zero uuid x\n", "format 1\nlink 0 1 gpu\n"]
+)
+def test_a_state_file_that_makes_no_sense_is_an_error(text: str) -> None:
+    with pytest.raises(state.StateError):
+        state.parse(text)
+
+
+@given(st.sets(st.integers(0, 1023), min_size=1))
+def test_cpu_mask_words_are_the_list(cpus: set[int]) -> None:
+    words = tree.mask_words(",".join(map(str, sorted(cpus)))).split()
+    assert {
+        64 * i + bit
+        for i, word in enumerate(words)
+        for bit in range(64)
+        if int(word, 16) >> bit & 1
+    } == cpus
+
+
+def test_cpu_ranges_are_understood() -> None:
+    assert tree.mask_words("0-3,8\n") == "0x10f"
+    assert tree.mask_words("") == "0x0"
+
+
+def test_tree_is_found_in_sysfs_even_where_ids_are_covered(tmp_path: Path) -> None:
+    devices = tmp_path / "sys/bus/pci/devices"
+    devices.mkdir(parents=True)
+    for slot in reversed(tree.model_slots()):
+        real = tmp_path.joinpath("sys/devices", *slot.path, slot.address)
+        real.mkdir(parents=True)
+        (real / "config").write_bytes(b"\x36\x1b\x05\x00rest")
+        (real / "vendor").write_text("0x10de\n")
+        (real / "numa_node").write_text(f"{slot.numa_node}\n")
+        (real / "local_cpulist").write_text(f"{slot.cpus}\n")
+        (devices / slot.address).symlink_to(real)
+    (devices / "0000:00:00.0").mkdir()
+    (devices / "0000:00:00.0" / "config").write_bytes(b"\x86\x80\xc0\x29")
+    assert tree.find_slots(tmp_path) == tree.model_slots()
+    assert tree.find_slots(tmp_path / "nothing") == []
+
+
+def test_levels_of_the_tree() -> None:
+    slots = tree.model_slots()
+    assert [tree.level(slots[0], other) for other in slots[1:]] == [
+        "PIX",
+        "PHB",
+        "PHB",
+        *["SYS"] * 4,
+    ]
+
+
+def test_major_of_uvm_is_the_highest_free_one() -> None:
+    text = (
+        "Character devices:\n  1 mem\n511 hidraw\n510 rpmb\n\nBlock devices:\n509 device-mapper\n"
+    )
+    assert nodes.free_major(text) == 509
+
+
+def test_nodes_of_a_profile(sources: Path) -> None:
+    wanted = nodes.wanted(built(sources, "t4"))
+    assert wanted == {
+        "nvidia0": (195, 0),
+        "nvidiactl": (195, 255),
+        "nvidia-modeset": (195, 254),
+        "nvidia-uvm": (511, 0),
+        "nvidia-uvm-tools": (511, 1),
+    }
+
+
+def test_procfs_reads_like_the_drivers(sources: Path) -> None:
+    files = procfs.driver_files(built(sources, "hgx-h100"))
+    assert files["version"].startswith(
+        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.163.01  "
+    )
+    assert "SIMULATION" in files["version"]
+    assert "Device Minor: \t 3\n" in files["gpus/0000:28:00.0/information"]
+
+
+def test_a_machine_that_is_no_lab_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(lab.NotALabError, match="no steadygpu lab machine"):
+        lab.require(tmp_path)
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/steadygpu-lab").touch()
+    with pytest.raises(lab.NotALabError, match="firmware says vendor '', 'QEMU' wanted"):
+        lab.require(tmp_path)
+    (tmp_path / "sys/class/dmi/id").mkdir(parents=True)
+    (tmp_path / "sys/class/dmi/id/sys_vendor").write_text("QEMU\n")
+    (tmp_path / "sys/module/nvidia").mkdir(parents=True)
+    with pytest.raises(lab.NotALabError, match="a real nvidia kernel module is loaded"):
+        lab.require(tmp_path)
