@@ -1,0 +1,76 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Files that are either the old ones or the new ones, whatever happens in between."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+
+
+def read_text(path: str) -> str | None:
+    """The content of a UTF-8 text file, or None when there is no such file.
+
+    Bytes that are not UTF-8 are replaced: a broken file must be shown, not crashed on.
+    """
+    try:
+        with open(path, encoding="utf-8", errors="replace") as handle:
+            return handle.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def fsync_directory(path: str) -> None:
+    """Make a rename in ``path`` survive a power loss."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def write_atomic(path: str, content: str, mode: int | None = None) -> None:
+    """Replace ``path`` by ``content``: temp file, fsync, rename, directory fsync.
+
+    An existing file keeps its owner and, unless ``mode`` is given, its mode; a new one
+    gets ``mode`` or 0644. A symlink is followed, so that a managed link stays a link.
+    The directory is created when it is missing. Raises OSError and leaves the old file.
+    """
+    path = os.path.realpath(path)
+    directory = os.path.dirname(path)
+    os.makedirs(directory, mode=0o755, exist_ok=True)
+    try:
+        former: os.stat_result | None = os.stat(path)
+    except FileNotFoundError:
+        former = None
+    if mode is None:
+        mode = stat.S_IMODE(former.st_mode) if former else 0o644
+    fd, temporary = tempfile.mkstemp(prefix="." + os.path.basename(path) + ".", dir=directory)
+    try:
+        with os.fdopen(fd, "w", encoding="utf-8") as handle:
+            handle.write(content)
+            handle.flush()
+            if former is not None:
+                os.fchown(handle.fileno(), former.st_uid, former.st_gid)
+            os.fchmod(handle.fileno(), mode)
+            os.fsync(handle.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    fsync_directory(directory)
+
+
+def remove(path: str) -> bool:
+    """Delete a file durably. True when there was one."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return False
+    fsync_directory(os.path.dirname(os.path.abspath(path)))
+    return True
