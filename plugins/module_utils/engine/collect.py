@@ -1,0 +1,154 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The engine side of ``ansible_facts['gpu_host']``: everything in few questions.
+
+On a slow host each started program costs 50 to 300 ms, so what one answer holds is not
+asked twice: systemd tells of all units in one call, the package database is read once,
+and the Docker daemon names containerd's and runc's versions with its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from .. import cgroups, osinfo, packages, units
+from ..atomic import read_text
+from . import cdi, toolkit
+from .containerd import ContainerdInfo, program_version, read_containerd
+from .daemon_json import CONFIG_PATH, document
+from .docker import DockerInfo, read_docker
+from .docker_api import DEFAULT_SOCKET, DockerClient
+from .json_text import JsonTextError
+from .services import Service, read_services
+
+_UNITS = ("docker.service", "containerd.service")
+
+# The packages whose versions decide what a GPU container host can do.
+PACKAGES = (
+    "docker.io",
+    "docker-cli",
+    "docker-ce",
+    "docker-ce-cli",
+    "containerd",
+    "containerd.io",
+    "runc",
+    *toolkit.PACKAGES,
+)
+
+
+def collect(
+    root: str = "/",
+    extra_packages: Sequence[str] = (),
+    deadline_s: float = 30.0,
+    socket_path: str = DEFAULT_SOCKET,
+) -> dict[str, Any]:
+    """The sections ``os`` … ``packages`` of the facts. Nothing missing or broken raises.
+
+    With a ``root`` other than ``/`` (a recorded tree) only files are read: no program is
+    run and no daemon asked, since they would answer for this host.
+    """
+    live = os.path.abspath(root) == "/"
+    services = read_services(_UNITS, deadline_s) if live else {name: Service() for name in _UNITS}
+    docker = _docker(services["docker.service"], socket_path, deadline_s, root, live)
+    installed = packages.read_installed(root, deadline_s)
+    return {
+        "os": asdict(osinfo.read_os(root)),
+        "kernel": asdict(osinfo.read_kernel(root)),
+        "systemd": {"version": units.systemd_version() if live else None},
+        "cgroup": asdict(cgroups.read_cgroups(root)),
+        "docker": _docker_section(docker, services["docker.service"], root),
+        "containerd": asdict(_containerd(services["containerd.service"], docker, deadline_s, live)),
+        "runc": {"version": _runc(docker, deadline_s, live)},
+        "toolkit": asdict(
+            toolkit.read_toolkit(installed.packages, root, live=live, deadline_s=deadline_s)
+        ),
+        "cdi": {"specs": [asdict(spec) for spec in cdi.read_specs(_spec_dirs(docker), root)]},
+        "packages": _packages_section(installed, extra_packages),
+    }
+
+
+def _docker(
+    service: Service, socket_path: str, deadline_s: float, root: str, live: bool
+) -> DockerInfo:
+    if not live:
+        return DockerInfo("absent", "a recorded tree has no daemon")
+    return read_docker(service, DockerClient(socket_path, deadline_s), root)
+
+
+def _docker_section(docker: DockerInfo, service: Service, root: str) -> dict[str, Any]:
+    info = docker.info
+    return {
+        "status": docker.status,
+        "reason": docker.reason,
+        "version": docker.version,
+        "api_version": docker.api_version,
+        "min_api_version": docker.min_api_version,
+        "cgroup_driver": info.get("CgroupDriver"),
+        "cgroup_version": int(info["CgroupVersion"]) if info.get("CgroupVersion") else None,
+        "storage_driver": info.get("Driver"),
+        "live_restore": info.get("LiveRestoreEnabled"),
+        "default_runtime": info.get("DefaultRuntime"),
+        "runtimes": docker.runtimes,
+        "cdi": {
+            "enabled": bool(docker.cdi_spec_dirs),
+            "spec_dirs": docker.cdi_spec_dirs,
+            "devices": docker.cdi_devices,
+        },
+        "containers": {
+            "running": info.get("ContainersRunning"),
+            "total": info.get("Containers"),
+        },
+        "service": {
+            "active": service.active,
+            "enabled": service.enabled,
+            "load_state": service.load_state,
+        },
+        "daemon_json": read_daemon_json(service.flags.get("--config-file", CONFIG_PATH), root),
+        "flags": dict(service.flags),
+    }
+
+
+def read_daemon_json(path: str = CONFIG_PATH, root: str = "/") -> dict[str, Any]:
+    """``status`` is ``absent``, ``valid`` or ``invalid``; an empty file is a valid one."""
+    text = read_text(os.path.join(root, path.lstrip("/")))
+    facts: dict[str, Any] = {"path": path, "status": "absent", "reason": None, "keys": []}
+    if text is None:
+        return facts
+    try:
+        keys = list(document(text))
+    except JsonTextError as error:
+        return {**facts, "status": "invalid", "reason": str(error)}
+    return {**facts, "status": "valid", "keys": keys}
+
+
+def _containerd(
+    service: Service, docker: DockerInfo, deadline_s: float, live: bool
+) -> ContainerdInfo:
+    if not live:
+        return ContainerdInfo(None, "absent")
+    return read_containerd(service, docker.components.get("containerd"), deadline_s)
+
+
+def _runc(docker: DockerInfo, deadline_s: float, live: bool) -> str | None:
+    if not live:
+        return None
+    return docker.components.get("runc") or program_version("runc", deadline_s)
+
+
+def _spec_dirs(docker: DockerInfo) -> Sequence[str]:
+    return docker.cdi_spec_dirs or cdi.DEFAULT_DIRECTORIES
+
+
+def _packages_section(
+    installed: packages.Installed, extra_packages: Sequence[str]
+) -> Mapping[str, Any]:
+    names = sorted({*PACKAGES, *extra_packages} & set(installed.packages))
+    return {
+        "manager": installed.manager,
+        "installed": {name: asdict(installed.packages[name]) for name in names},
+    }

@@ -1,0 +1,141 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The real Docker daemon under systemd: asked, reloaded, restarted."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import units
+from ..atomic import read_text
+from ..process import CommandMissingError, find_program, run
+from ..versions import at_least
+from .containerd import program_version
+from .docker import read_docker
+from .docker_api import DockerClient, EngineError, EngineUnreachableError
+from .services import read_services
+
+UNIT = "docker.service"
+
+# The first release whose dockerd knows ``--validate``.
+_VALIDATES_SINCE = "23.0.0"
+
+_POLL_S = 0.2
+
+
+@dataclass(frozen=True)
+class EngineState:
+    """The daemon at one moment; ``status`` as in :class:`.docker.DockerInfo`.
+
+    ``running`` names the containers that a stop would end. ``started_at`` is the start of
+    the daemon's process in seconds since the epoch. ``flags`` are those of its unit.
+    """
+
+    status: str
+    reason: str | None = None
+    version: str | None = None
+    info: Mapping[str, Any] = field(default_factory=dict)
+    running: tuple[str, ...] = ()
+    swarm_active: bool = False
+    started_at: float | None = None
+    flags: Mapping[str, str] = field(default_factory=dict)
+
+
+class DockerDaemon:
+    """``deadline_s`` bounds each question, ``restart_timeout_s`` a reload or restart."""
+
+    def __init__(self, client: DockerClient, restart_timeout_s: float) -> None:
+        self._client = client
+        self._restart_timeout_s = restart_timeout_s
+
+    def state(self) -> EngineState:
+        """Ask systemd and the daemon. Never raises for a daemon that does not answer."""
+        service = read_services([UNIT])[UNIT]
+        docker = read_docker(service, self._client)
+        version = docker.version
+        running: tuple[str, ...] = ()
+        status, reason = docker.status, docker.reason
+        if status == "running":
+            try:
+                running = tuple(_alive(self._client.containers(include_stopped=False)))
+            except (EngineUnreachableError, EngineError) as error:
+                status, reason = "unreachable", str(error)
+        elif version is None:
+            version = program_version("dockerd")
+        return EngineState(
+            status=status,
+            reason=reason,
+            version=version,
+            info=docker.info,
+            running=running,
+            swarm_active=docker.swarm_active,
+            started_at=process_start(service.main_pid) if service.main_pid else None,
+            flags=service.flags,
+        )
+
+    def reload(self) -> None:
+        """SIGHUP through systemd, then wait for the daemon's own word that it has reloaded.
+
+        The signal returns at once and always with success, and dockerd reports a file it
+        does not like only in its log; a finished reload is an event of the engine.
+        """
+        began = time.time()
+        units.act("reload", UNIT, self._restart_timeout_s)
+        deadline = time.monotonic() + self._restart_timeout_s
+        while not self._client.daemon_events("reload", began):
+            if time.monotonic() > deadline:
+                raise units.UnitError(
+                    f"dockerd did not report a reload within {self._restart_timeout_s:g} s. "
+                    f"See: journalctl -b -u "
+                    f"{UNIT}"
+                )
+            time.sleep(_POLL_S)
+
+    def restart(self) -> None:
+        """Restart and wait until systemd calls it started. Raises units.UnitError."""
+        # A unit that failed too often in a row is not started again without this.
+        run(["systemctl", "reset-failed", UNIT])
+        units.act("restart", UNIT, self._restart_timeout_s)
+
+    def log(self) -> str:
+        """The daemon's last words."""
+        return units.last_log_lines(UNIT, 8)
+
+    def validate(self, text: str, version: str | None) -> str | None:
+        """What ``dockerd --validate`` has against ``text``; None when nothing, or no way to ask."""
+        if find_program("dockerd") is None or not at_least(version, _VALIDATES_SINCE):
+            return None
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".json") as handle:
+            handle.write(text)
+            handle.flush()
+            try:
+                done = run(["dockerd", "--validate", "--config-file", handle.name])
+            except CommandMissingError:
+                return None
+            return None if done.ok else done.said.replace(handle.name, "daemon.json")
+
+
+def _alive(containers: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [
+        str((container.get("Names") or [container.get("Id", "?")])[0]).lstrip("/")
+        for container in containers
+    ]
+
+
+def process_start(pid: int, root: str = "/") -> float | None:
+    """When a process started, seconds since the epoch (proc(5): stat field 22, btime)."""
+    stat = read_text(os.path.join(root, "proc", str(pid), "stat"))
+    kernel = read_text(os.path.join(root, "proc/stat")) or ""
+    boot = [line.split()[1] for line in kernel.splitlines() if line.startswith("btime ")]
+    if stat is None or not boot:
+        return None
+    # The command name in field 2 may hold blanks and parentheses: count behind the last one.
+    after_name = stat.rpartition(")")[2].split()
+    return float(boot[0]) + int(after_name[19]) / os.sysconf("SC_CLK_TCK")

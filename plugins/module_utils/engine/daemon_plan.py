@@ -1,0 +1,281 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Decide how dockerd's configuration is to change; nothing here changes anything.
+
+A plan is also all that check mode needs. :mod:`.daemon_apply` carries it out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Protocol
+
+from ..atomic import read_text
+from ..process import find_program
+from .daemon_control import EngineState
+from .daemon_json import (
+    CONFIG_PATH,
+    ForeignOwnerError,
+    Merge,
+    Record,
+    RecordError,
+    document,
+    load_record,
+    put,
+    take_back,
+)
+from .daemon_rules import Change, by_name, classify, flag_conflicts, judge, not_taken
+from .json_text import JsonTextError
+
+RECORD_PATH = "/var/lib/steadygpu/owned/docker_daemon.json"
+
+
+def record_path_of(path: str) -> str:
+    """Where the record of a configuration file lies: each file has its own."""
+    if path == CONFIG_PATH:
+        return RECORD_PATH
+    return RECORD_PATH.replace(".json", path.replace("/", "-") + ".json")
+
+
+class DaemonRefusedError(Exception):
+    """Nothing was changed, and the message says why and what to do."""
+
+
+class Engine(Protocol):
+    """What is asked of a daemon; :class:`.daemon_control.DockerDaemon` is the real one."""
+
+    def state(self) -> EngineState:
+        """The daemon now; never raises for one that does not answer."""
+
+    def reload(self) -> None:
+        """Return once the daemon has taken the file, raise UnitError when it did not."""
+
+    def restart(self) -> None:
+        """Start it anew, also when it is not running. Raises UnitError."""
+
+    def log(self) -> str:
+        """Its last words."""
+
+    def validate(self, text: str, version: str | None) -> str | None:
+        """What dockerd has against a file with this text; None for nothing."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user asks. ``restart`` is ``when_safe``, ``never`` or ``always``."""
+
+    config: Mapping[str, Any]
+    present: bool = True
+    takeover: bool = False
+    restart: str = "when_safe"
+    validate: bool = True
+    path: str = CONFIG_PATH
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be done. ``how`` is ``none``, ``reload``, ``restart`` or ``not_running``.
+
+    ``pending`` says why a needed restart is left to somebody else (None: none is needed).
+    ``live_restore_first``: reload, see live-restore take effect, only then restart.
+    ``live_restore_last``: restart with live-restore still on, then reload without it.
+    """
+
+    wish: Wish
+    before: str | None
+    after: str | None
+    record_before: Record
+    record: Record
+    change: Change
+    how: str
+    actions: tuple[str, ...]
+    warnings: tuple[str, ...]
+    pending: str | None = None
+    live_restore_first: bool = False
+    live_restore_last: bool = False
+
+    @property
+    def changed(self) -> bool:
+        """Does the file change, or the daemon learn something?"""
+        return self.before != self.after or self.how in ("reload", "restart")
+
+    @property
+    def gone_runtimes(self) -> list[str]:
+        """Runtimes that the daemon is to forget."""
+        before, after = document(self.before), document(self.after)
+        return [name for name in _runtimes(before) if name not in _runtimes(after)]
+
+
+def make_plan(
+    wish: Wish,
+    engine: Engine,
+    record_path: str = RECORD_PATH,
+    is_program: Callable[[str], bool] = lambda path: find_program(path) is not None,
+) -> Plan:
+    """Decide. Raises DaemonRefusedError for a file, a key or a restart that cannot be."""
+    before = read_text(wish.path)
+    if wish.present and not wish.config:
+        nothing = Change(hot=(), cold=(), neutral={})
+        return Plan(wish, before, before, Record(), Record(), nothing, "none", (), ())
+    record, merge = _merge(wish, before, record_path)
+    state = engine.state()
+    old, new = document(before), document(merge.text)
+    touched = classify(old, new, state.version or "")
+    if merge.text != before:
+        warnings = _check(wish, merge.text, new, touched, state, engine, is_program)
+        change = touched
+    else:
+        warnings = ()
+        change = _untaken(wish, record, new, state)
+    plan = Plan(
+        wish=wish,
+        before=before,
+        after=merge.text,
+        record_before=record,
+        record=replace(merge.record, pending=()),
+        change=change,
+        how="none",
+        actions=merge.actions,
+        warnings=warnings,
+    )
+    return _decide(plan, state, new)
+
+
+def _merge(wish: Wish, before: str | None, record_path: str) -> tuple[Record, Merge]:
+    try:
+        record = load_record(read_text(record_path))
+        if wish.present:
+            return record, put(before, record, wish.config, wish.takeover)
+        return record, take_back(before, record, wish.config or None)
+    except JsonTextError as error:
+        raise DaemonRefusedError(
+            f"{wish.path} cannot be read: {error}. It was left as it is; repair it "
+            f"(dockerd --validate --config-file {wish.path}) or move it away"
+        ) from error
+    except ForeignOwnerError as error:
+        raise DaemonRefusedError(f"{wish.path}: {error}") from error
+    except RecordError as error:
+        raise DaemonRefusedError(
+            f"{record_path}, which remembers what in {wish.path} is ours, is damaged: {error}. "
+            "Nothing was changed; move it away to start without a memory"
+        ) from error
+
+
+def _check(
+    wish: Wish,
+    text: str | None,
+    new: Mapping[str, Any],
+    touched: Change,
+    state: EngineState,
+    engine: Engine,
+    is_program: Callable[[str], bool],
+) -> tuple[str, ...]:
+    """The warnings. Raises DaemonRefusedError with everything that is wrong at once."""
+    errors = []
+    other_file = state.flags.get("--config-file", wish.path)
+    if other_file != wish.path:
+        errors.append(f"docker.service reads {other_file}, not {wish.path}")
+    set_now = [key for key in touched.keys if key in new]
+    errors.extend(
+        f"{conflict}: with both dockerd would not start; take it out of the unit or out of config"
+        for conflict in flag_conflicts(set_now, state.flags)
+    )
+    log_drivers = (state.info.get("Plugins") or {}).get("Log") or []
+    judgement = judge(new, touched.keys, state.version, log_drivers, is_program)
+    warnings = judgement.warnings
+    if wish.validate:
+        errors.extend(judgement.errors)
+        said = engine.validate(text, state.version) if text is not None else None
+        if said:
+            errors.append("dockerd --validate: " + said)
+    else:
+        warnings = warnings + judgement.errors
+    if errors:
+        raise DaemonRefusedError("{} was left as it is: {}".format(wish.path, "; ".join(errors)))
+    return warnings
+
+
+def _untaken(wish: Wish, record: Record, new: Mapping[str, Any], state: EngineState) -> Change:
+    """What is in the file already and the daemon does not show, or was never told.
+
+    This is how a run that was killed between the file and the daemon, or that was not
+    allowed to restart, is finished by a later one.
+    """
+    keys = [key for key in wish.config if wish.present and not_taken([key], new, state.info)]
+    if record.pending and not _started_after(wish.path, state):
+        keys.extend(key for key in record.pending if key not in keys)
+    if state.status != "running":
+        keys = []
+    named = by_name(keys, new, state.version or "")
+    # A pending key that is no longer in the file was to be forgotten: only a restart can.
+    removed = tuple(key for key in keys if key not in new)
+    return replace(named, cold=named.cold + removed)
+
+
+def _started_after(path: str, state: EngineState) -> bool:
+    try:
+        return state.started_at is not None and state.started_at > os.stat(path).st_mtime
+    except FileNotFoundError:
+        return False
+
+
+def _decide(plan: Plan, state: EngineState, new: Mapping[str, Any]) -> Plan:
+    """How the daemon gets to know, and whether that may be done."""
+    if not plan.change.keys:
+        return plan
+    if state.status in ("stopped", "absent"):
+        return replace(plan, how="not_running")
+    if state.status != "running":
+        raise DaemonRefusedError(
+            f"{plan.wish.path} was left as it is, because the daemon could not be asked: "
+            f"{state.reason}"
+        )
+    if not plan.change.cold:
+        return replace(plan, how="reload")
+    told = "{} cannot be reloaded".format(", ".join(plan.change.cold))
+    if plan.wish.restart == "never":
+        how = "reload" if plan.change.hot else "none"
+        return replace(plan, how=how, pending=told + " and restart is never")
+    victims = endangered(state, new)
+    if not victims or plan.wish.restart == "always":
+        return replace(plan, how="restart")
+    if new.get("live-restore") and not state.swarm_active:
+        return replace(plan, how="restart", live_restore_first=True)
+    if state.info.get("LiveRestoreEnabled"):
+        return replace(plan, how="restart", live_restore_last=True)
+    raise DaemonRefusedError(_why_not(plan.wish.path, told, victims, state))
+
+
+def endangered(state: EngineState, new: Mapping[str, Any]) -> tuple[str, ...]:
+    """The containers that a restart into configuration ``new`` would end.
+
+    live-restore must hold on both sides: the old daemon must leave the containers alone
+    when it stops, and the new one must adopt them instead of ending them.
+    """
+    kept = bool(state.info.get("LiveRestoreEnabled")) and bool(
+        new.get("live-restore") or "--live-restore" in state.flags
+    )
+    return () if kept else state.running
+
+
+def _why_not(path: str, told: str, victims: tuple[str, ...], state: EngineState) -> str:
+    ways = "stop these containers first, set live-restore: true, or say restart: always"
+    if state.swarm_active:
+        ways = (
+            "drain this Swarm node (Swarm excludes live-restore), stop these containers, or say "
+            "restart: always"
+        )
+    return (
+        "{} was left as it is: {}, and a restart of Docker would end {} running "
+        "container(s): {}. Ways out: {}; restart: never writes the file and leaves the "
+        "restart to you".format(path, told, len(victims), ", ".join(victims[:10]), ways)
+    )
+
+
+def _runtimes(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    value = config.get("runtimes")
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,276 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What dockerd does with its configuration: what it takes on reload, what it wrongly
+accepts, and what shows that it took a key. Pure.
+
+Sources: moby ``daemon/reload.go`` and ``reload_unix.go`` for the hot keys; the rest was
+tried on Docker 26.1.5 and 28.5.2.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Callable
+
+from ..versions import at_least
+from .daemon_json import NEUTRAL
+
+_HOT = frozenset(
+    (
+        "runtimes",
+        "default-runtime",
+        "default-shm-size",
+        "default-ipc-mode",
+        "default-cgroupns-mode",
+        "debug",
+        "max-concurrent-downloads",
+        "max-concurrent-uploads",
+        "max-download-attempts",
+        "shutdown-timeout",
+        "labels",
+        "allow-nondistributable-artifacts",
+        "insecure-registries",
+        "registry-mirrors",
+        "live-restore",
+        "network-diagnostic-port",
+    )
+)
+
+# The features map is reloaded, but most of what it switches is decided at start: the CDI
+# driver is registered only then, and so is the image store chosen.
+_HOT_FEATURES = frozenset(("buildkit",))
+
+# dockerd accepts any name here and does nothing with one it does not know.
+_FEATURES = frozenset(
+    ("buildkit", "cdi", "containerd-snapshotter", "containerd-migration", "time-namespaces")
+)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What differs between two configurations.
+
+    ``hot`` and ``cold`` are top-level keys; a cold one needs a restart. ``neutral`` are
+    values to reload with first, because an absent key keeps its old value on reload.
+    """
+
+    hot: tuple[str, ...]
+    cold: tuple[str, ...]
+    neutral: Mapping[str, Any]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All top-level keys that differ."""
+        return self.hot + self.cold
+
+
+def classify(before: Mapping[str, Any], after: Mapping[str, Any], version: str) -> Change:
+    """Sort what differs into reloadable and not, for a daemon of this version."""
+    keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    hot = [key for key in keys if _is_hot(key, before, after, version)]
+    return Change(
+        hot=tuple(hot),
+        cold=tuple(key for key in keys if key not in hot),
+        neutral={key: NEUTRAL[key] for key in hot if key not in after},
+    )
+
+
+def _is_hot(key: str, before: Mapping[str, Any], after: Mapping[str, Any], version: str) -> bool:
+    if key == "features":
+        old, new = before.get(key) or {}, after.get(key) or {}
+        differing = {name for name in {**old, **new} if old.get(name) != new.get(name)}
+        return key in after and differing <= _HOT_FEATURES and differing <= set(new)
+    if key == "nri-opts":
+        return key in after and at_least(version, "29.2.0")
+    return key in _HOT and (key in after or key in NEUTRAL)
+
+
+def by_name(keys: Sequence[str], after: Mapping[str, Any], version: str) -> Change:
+    """As :func:`classify` for keys that are in the file already and were never taken."""
+    return classify({}, {key: after[key] for key in keys if key in after}, version)
+
+
+# -- what the daemon says of itself ------------------------------------------------------
+
+
+def not_taken(
+    keys: Sequence[str],
+    after: Mapping[str, Any],
+    info: Mapping[str, Any],
+    gone_runtimes: Sequence[str] = (),
+) -> list[str]:
+    """For each of ``keys`` that ``GET /info`` shows: how the daemon differs from the file.
+
+    A key that the daemon does not show is taken on trust. ``gone_runtimes`` are runtimes
+    that must not be there any more.
+    """
+    told = []
+    for key in keys:
+        if key in _SHOWN:
+            told.extend(_SHOWN[key](after, info))
+    if "runtimes" in keys:
+        left = [name for name in gone_runtimes if name in (info.get("Runtimes") or {})]
+        told.extend(f"runtime {name} is still there" for name in left)
+    return told
+
+
+def _differs(name: str, seen: Any, wanted: Any) -> list[str]:
+    if seen == wanted:
+        return []
+    return [f"{name} is {json.dumps(seen)}, wanted {json.dumps(wanted)}"]
+
+
+def _runtimes(after: Mapping[str, Any], info: Mapping[str, Any]) -> list[str]:
+    there = info.get("Runtimes") or {}
+    told = []
+    for name, runtime in (after.get("runtimes") or {}).items():
+        if name not in there:
+            told.append(f"runtime {name} is missing")
+        elif isinstance(runtime, dict) and "path" in runtime:
+            seen = there[name].get("path")
+            told.extend(_differs(f"runtime {name}'s path", seen, runtime["path"]))
+    return told
+
+
+def _cdi(after: Mapping[str, Any], info: Mapping[str, Any]) -> list[str]:
+    wanted = (after.get("features") or {}).get("cdi")
+    if wanted is None or "CDISpecDirs" not in info:
+        return []
+    return _differs("CDI", bool(info.get("CDISpecDirs")), bool(wanted))
+
+
+def _spec_dirs(after: Mapping[str, Any], info: Mapping[str, Any]) -> list[str]:
+    seen = info.get("CDISpecDirs")
+    wanted = after.get("cdi-spec-dirs")
+    return _differs("cdi-spec-dirs", seen, wanted) if seen and wanted else []
+
+
+def _cgroup_driver(after: Mapping[str, Any], info: Mapping[str, Any]) -> list[str]:
+    wanted = cgroup_driver(after)
+    return _differs("cgroup driver", info.get("CgroupDriver"), wanted) if wanted else []
+
+
+def cgroup_driver(config: Mapping[str, Any]) -> str | None:
+    """The driver that ``exec-opts`` asks for."""
+    for word in config.get("exec-opts") or []:
+        name, _equals, value = str(word).partition("=")
+        if name == "native.cgroupdriver":
+            return value
+    return None
+
+
+_Shown = Callable[[Mapping[str, Any], Mapping[str, Any]], list[str]]
+
+_SHOWN: dict[str, _Shown] = {
+    "runtimes": _runtimes,
+    "features": _cdi,
+    "cdi-spec-dirs": _spec_dirs,
+    "exec-opts": _cgroup_driver,
+    "live-restore": lambda after, info: _differs(
+        "live-restore", info.get("LiveRestoreEnabled"), bool(after.get("live-restore"))
+    ),
+    "default-runtime": lambda after, info: _differs(
+        "default-runtime", info.get("DefaultRuntime"), after.get("default-runtime") or "runc"
+    ),
+    "labels": lambda after, info: _differs(
+        "labels", sorted(info.get("Labels") or []), sorted(after.get("labels") or [])
+    ),
+    "debug": lambda after, info: _differs("debug", info.get("Debug"), bool(after.get("debug"))),
+    "log-driver": lambda after, info: _differs(
+        "log-driver", info.get("LoggingDriver"), after.get("log-driver") or "json-file"
+    ),
+}
+
+
+# -- what dockerd would accept and should not --------------------------------------------
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """``errors`` forbid writing the file, ``warnings`` are told and written all the same."""
+
+    errors: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def judge(
+    after: Mapping[str, Any],
+    touched: Sequence[str],
+    version: str | None,
+    log_drivers: Sequence[str],
+    is_program: Callable[[str], bool],
+) -> Judgement:
+    """What ``dockerd --validate`` lets pass (seen on 26.1.5 and 28.5.2).
+
+    Only ``touched`` top-level keys can be errors: what stood in the file before us and
+    works is not ours to refuse. ``is_program`` answers whether a runtime can be executed.
+    """
+    errors: list[str] = []
+    warnings: list[str] = []
+    for name, runtime in _object(after, "runtimes").items():
+        path = runtime.get("path") if isinstance(runtime, dict) else None
+        if name == "runc":
+            errors.append("runtimes.runc: the name runc is reserved by Docker, choose another")
+        elif path is not None and not is_program(str(path)):
+            text = f"runtimes.{name}.path is {path}: no such program; install it first"
+            (errors if "runtimes" in touched else warnings).append(text)
+    default = after.get("default-runtime")
+    if isinstance(default, str) and not _runtime_known(default, after):
+        text = "default-runtime is {0}, which runtimes does not define; no container could start"
+        (errors if {"default-runtime", "runtimes"} & set(touched) else warnings).append(
+            text.format(default)
+        )
+    driver = cgroup_driver(after)
+    if "exec-opts" in touched and driver not in (None, "systemd", "cgroupfs"):
+        errors.append(f"native.cgroupdriver is {driver}, wanted systemd or cgroupfs")
+    wanted_log = after.get("log-driver")
+    if "log-driver" in touched and log_drivers and wanted_log not in (*log_drivers, None, "none"):
+        text = "log-driver is {0}; this daemon has {1}"
+        errors.append(text.format(wanted_log, ", ".join(sorted(log_drivers))))
+    features = _object(after, "features")
+    if "features" in touched:
+        if features.get("cdi") and version is not None and not at_least(version, "25.0.0"):
+            errors.append(f"features.cdi needs Docker 25.0.0 or newer, this is {version}")
+        warnings.extend(
+            f"features.{name}: no Docker release we know has it; dockerd will ignore it"
+            for name in sorted(set(features) - _FEATURES)
+        )
+    return Judgement(tuple(errors), tuple(warnings))
+
+
+def _object(config: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = config.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _runtime_known(name: str, config: Mapping[str, Any]) -> bool:
+    builtin = name == "runc" or name.startswith("io.containerd.")
+    return builtin or name in _object(config, "runtimes")
+
+
+def flag_conflicts(keys: Sequence[str], flags: Mapping[str, str]) -> list[str]:
+    """Keys that the unit sets as flags too: dockerd refuses to start with both.
+
+    A repeatable flag is the singular of its key (``--label`` and ``labels``). Runtimes are
+    the one exception that dockerd merges.
+    """
+    told = []
+    for key in keys:
+        for flag in _flag_spellings(key):
+            if key != "runtimes" and flag in flags:
+                text = "{0} is a flag of docker.service ({1}={2})"
+                told.append(text.format(key, flag, flags[flag]))
+    return told
+
+
+def _flag_spellings(key: str) -> list[str]:
+    spellings = ["--" + key]
+    if key.endswith("ies"):
+        spellings.append("--" + key[:-3] + "y")
+    elif key.endswith("s"):
+        spellings.append("--" + key[:-1])
+    return spellings

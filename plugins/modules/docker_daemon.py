@@ -1,0 +1,230 @@
+#!/usr/bin/python
+
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+---
+module: docker_daemon
+short_description: Set keys of Docker's daemon.json and make the daemon take them
+version_added: "0.1.0"
+description:
+  - Sets single keys of the daemon's configuration file. Every other key, the order of keys and the
+    indentation stay as they are.
+  - Remembers which values it wrote and what stood there before, in
+    C(/var/lib/steadygpu/owned), so that O(state=absent) takes back exactly
+    that and nothing else.
+  - Reloads the daemon when it can take the changed keys on reload, and restarts it otherwise.
+    A restart that would end running containers is refused before anything is written, see
+    O(restart).
+  - Asks the daemon afterwards whether it took the keys. If it did not, or does not come back, the
+    former file and daemon are restored and the task fails with the daemon's last log lines.
+  - A daemon that is stopped or not installed is not started. The file is written for its next
+    start.
+options:
+  config:
+    description:
+      - Keys to set, as in C(daemon.json).
+      - Objects such as C(features) and C(log-opts) are merged key by key. One runtime of
+        C(runtimes) and one limit of C(default-ulimits) is owned as a whole. So are lists and
+        scalars, but C(exec-opts) is merged by the name before the C(=).
+      - With an empty value and O(state=present) the file is not touched. With O(state=absent) an
+        empty value means all keys that this module set.
+    type: dict
+    default: {}
+  state:
+    description:
+      - V(present) sets the keys.
+      - V(absent) restores what stood in their place before, for the keys of O(config) that this
+        module set; their values in O(config) do not matter. A key that somebody changed since is
+        left to them.
+    type: str
+    choices: [present, absent]
+    default: present
+  path:
+    description:
+      - The daemon's configuration file.
+    type: path
+    default: /etc/docker/daemon.json
+  takeover:
+    description:
+      - Whether to overwrite a key that holds another value which this module did not write.
+        Without it such a key is an error that names both values.
+    type: bool
+    default: false
+  restart:
+    description:
+      - What to do when changed keys need a restart of the daemon.
+      - V(when_safe) restarts if no container runs or if live-restore keeps them. When live-restore
+        itself is among the keys, it is made effective by a reload first. Otherwise the task fails
+        before it writes anything. On a Swarm node live-restore does not exist.
+      - V(never) writes the file, reloads what can be reloaded, and reports RV(restart_pending).
+      - V(always) restarts, also when that ends running containers.
+    type: str
+    choices: [when_safe, never, always]
+    default: when_safe
+  restart_timeout_s:
+    description:
+      - Seconds that the daemon has for a reload or a restart.
+    type: float
+    default: 120
+  validate:
+    description:
+      - Whether to refuse what C(dockerd --validate) refuses (Docker 23.0 and newer), and what it
+        wrongly accepts, such as a default runtime that is not defined or a runtime without its
+        program. With V(false) the latter are warnings.
+    type: bool
+    default: true
+  socket:
+    description:
+      - The unix socket of the daemon.
+    type: path
+    default: /var/run/docker.sock
+extends_documentation_fragment:
+  - steadygpu.host.attributes
+author:
+  - steadygpu.host contributors (@steadygpu)
+"""
+
+EXAMPLES = r"""
+- name: Docker injects CDI devices and keeps containers over its restarts
+  steadygpu.host.docker_daemon:
+    config:
+      live-restore: true
+      features:
+        cdi: true
+
+- name: The NVIDIA runtime can be asked for by name
+  steadygpu.host.docker_daemon:
+    config:
+      runtimes:
+        nvidia:
+          path: /usr/bin/nvidia-container-runtime
+
+- name: Docker's configuration is what it was before this collection
+  steadygpu.host.docker_daemon:
+    state: absent
+"""
+
+RETURN = r"""
+actions:
+  description: What was done, or in check mode would be done, for a person to read.
+  returned: success
+  type: list
+  elements: str
+  sample: [set features.cdi = true, restart docker]
+applied:
+  description:
+    - How the daemon learnt of the change. V(none) means that it has nothing to learn, or that
+      RV(restart_pending) is true. V(not_running) means at its next start.
+  returned: success
+  type: str
+  sample: restart
+restart_pending:
+  description:
+    - Whether the file holds keys that the daemon takes only at a restart, which O(restart) forbids.
+  returned: success
+  type: bool
+  sample: false
+restart_reason:
+  description: Why a restart is pending.
+  returned: when RV(restart_pending) is true
+  type: str
+  sample: features cannot be reloaded and restart is never
+"""
+
+import json
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.steadygpu.host.plugins.module_utils.engine.daemon_apply import (
+    DaemonFailedError,
+    carry_out,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.engine.daemon_control import (
+    DockerDaemon,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.engine.daemon_plan import (
+    DaemonRefusedError,
+    Plan,
+    Wish,
+    make_plan,
+    record_path_of,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.engine.docker_api import DockerClient
+
+
+def told(plan: Plan) -> list[str]:
+    """The plan's steps in words."""
+    steps = list(plan.actions)
+    if plan.live_restore_first:
+        steps.append("reload docker, so that live-restore keeps the containers")
+    if plan.how in ("reload", "restart"):
+        steps.append(f"{plan.how} docker")
+    if plan.live_restore_last:
+        steps.append("reload docker without live-restore, which kept the containers so far")
+    return steps
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "config": {"type": "dict", "default": {}},
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+            "path": {"type": "path", "default": "/etc/docker/daemon.json"},
+            "takeover": {"type": "bool", "default": False},
+            "restart": {
+                "type": "str",
+                "choices": ["when_safe", "never", "always"],
+                "default": "when_safe",
+            },
+            "restart_timeout_s": {"type": "float", "default": 120},
+            "validate": {"type": "bool", "default": True},
+            "socket": {"type": "path", "default": "/var/run/docker.sock"},
+        },
+        supports_check_mode=True,
+    )
+    options = module.params
+    engine = DockerDaemon(DockerClient(options["socket"]), options["restart_timeout_s"])
+    wish = Wish(
+        # Ansible's own subclasses of str and dict stay outside.
+        config=json.loads(json.dumps(options["config"])),
+        present=options["state"] == "present",
+        takeover=options["takeover"],
+        restart=options["restart"],
+        validate=options["validate"],
+        path=options["path"],
+    )
+    try:
+        record = record_path_of(wish.path)
+        plan = make_plan(wish, engine, record)
+        if not module.check_mode:
+            carry_out(plan, engine, options["restart_timeout_s"], record)
+    except (DaemonRefusedError, DaemonFailedError) as error:
+        module.fail_json(msg=str(error))
+    except OSError as error:
+        module.fail_json(msg=f"{options['path']} could not be written: {error}")
+    for warning in plan.warnings:
+        module.warn(warning)
+    result = {
+        "changed": plan.changed,
+        "actions": told(plan),
+        "applied": plan.how,
+        "restart_pending": plan.pending is not None,
+        "diff": {
+            "before_header": wish.path,
+            "after_header": wish.path,
+            "before": plan.before or "",
+            "after": plan.after or "",
+        },
+    }
+    if plan.pending is not None:
+        result["restart_reason"] = plan.pending
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.steadygpu.host.plugins.module_utils.engine.collect import (
+    collect,
+    read_daemon_json,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.engine.docker import read_docker
+from ansible_collections.steadygpu.host.plugins.module_utils.engine.docker_api import DockerClient
+from ansible_collections.steadygpu.host.plugins.module_utils.engine.services import Service
+from ansible_collections.steadygpu.host.tests.unit.module_utils.engine.engine_server import (
+    EngineServer,
+)
+
+VERSION = {
+    "Version": "26.1.5+dfsg1",
+    "ApiVersion": "1.45",
+    "MinAPIVersion": "1.24",
+    "Components": [
+        {"Name": "Engine", "Version": "26.1.5+dfsg1"},
+        {"Name": "containerd", "Version": "1.7.24~ds1"},
+        {"Name": "runc", "Version": "1.1.15+ds1"},
+    ],
+}
+INFO = {
+    "CDISpecDirs": [],
+    "Runtimes": {"runc": {}, "nvidia": {}},
+    "Swarm": {"LocalNodeState": "inactive"},
+}
+
+
+def test_a_bare_tree_gives_every_section_and_no_error(tmp_path: Path) -> None:
+    facts = collect(str(tmp_path))
+    assert set(facts) == {
+        "os",
+        "kernel",
+        "systemd",
+        "cgroup",
+        "docker",
+        "containerd",
+        "runc",
+        "toolkit",
+        "cdi",
+        "packages",
+    }
+    assert facts["docker"]["status"] == "absent"
+    assert facts["docker"]["daemon_json"]["status"] == "absent"
+    assert facts["cdi"] == {"specs": []}
+    assert facts["toolkit"]["status"] == "absent"
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "keys"),
+    [
+        (None, "absent", []),
+        ("", "valid", []),
+        ('{"live-restore": true, "dns": []}', "valid", ["live-restore", "dns"]),
+        ('{"live-restore": true,}', "invalid", []),
+    ],
+)
+def test_the_state_of_daemon_json(
+    tmp_path: Path, text: str | None, status: str, keys: list[str]
+) -> None:
+    if text is not None:
+        (tmp_path / "daemon.json").write_text(text)
+    facts = read_daemon_json("/daemon.json", str(tmp_path))
+    assert (facts["status"], facts["keys"]) == (status, keys)
+    assert (facts["reason"] is not None) == (status == "invalid")
+
+
+def test_a_running_daemon_names_its_parts(tmp_path: Path) -> None:
+    with EngineServer(str(tmp_path / "s"), api="1.45") as server:
+        server.routes["GET /v1.45/version"] = lambda body: (200, VERSION)
+        server.routes["GET /v1.45/info"] = lambda body: (200, INFO)
+        docker = read_docker(Service("loaded", "active"), DockerClient(server.path, 5))
+    assert (docker.status, docker.version) == ("running", "26.1.5+dfsg1")
+    assert docker.components["runc"] == "1.1.15+ds1"
+    assert docker.runtimes == ["nvidia", "runc"]
+    assert (docker.cdi_spec_dirs, docker.cdi_devices) == ([], None)
+    assert docker.swarm_active is False
+
+
+def test_a_stopped_daemon_is_not_woken_through_its_socket(tmp_path: Path) -> None:
+    with EngineServer(str(tmp_path / "s")) as server:
+        service = Service("loaded", "inactive")
+        docker = read_docker(service, DockerClient(server.path, 5), root=str(tmp_path))
+        assert (docker.status, server.asked) == ("stopped", [])
+
+
+def test_an_active_daemon_that_does_not_answer_is_unreachable(tmp_path: Path) -> None:
+    client = DockerClient(str(tmp_path / "none"), 1)
+    docker = read_docker(Service("loaded", "active"), client, root=str(tmp_path))
+    assert docker.status == "unreachable"
+    assert "no such socket" in (docker.reason or "")
