@@ -1,0 +1,394 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Bring a slice to the wanted state, or leave the host as it was."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .. import units
+from ..atomic import read_text, remove, write_atomic
+from ..process import CommandMissingError, run
+from . import reader
+from .effective import Machine, Reading, compare, inert
+from .properties import PARSERS, Setting, advice
+from .unit_text import assignments, complaints, is_ours, overridden, render
+
+# systemd rebuilds the device rules of running containers when it reloads; GPUs that the
+# legacy NVIDIA hook granted behind its back are lost then (NVIDIA container toolkit
+# troubleshooting guide, "Failed to initialize NVML: Unknown Error").
+RELOAD = (
+    "run systemctl daemon-reload (a container that got its GPU from the legacy NVIDIA hook "
+    "instead of CDI may lose it and must then be recreated)"
+)
+
+
+class SliceError(Exception):
+    """The slice cannot be what was asked; the host is as it was before."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A slice as the user wants it. ``unit_directory`` is where its file belongs."""
+
+    name: str
+    description: str
+    settings: Mapping[str, Setting]
+    unit_directory: str = "/etc/systemd/system"
+    takeover: bool = False
+
+    @property
+    def unit_path(self) -> str:
+        """Where the unit file belongs."""
+        return os.path.join(self.unit_directory, self.name)
+
+
+@dataclass
+class Outcome:
+    """What was, or in check mode would be, done, and what the kernel holds now."""
+
+    actions: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    diff: list[dict[str, str]] = field(default_factory=list)
+    control_group: str | None = None
+    effective: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> bool:
+        """Was, or would, anything be done?"""
+        return bool(self.actions)
+
+
+_ASKED = ("ActiveState", "ControlGroup", "FragmentPath", "NeedDaemonReload")
+
+
+def ensure_present(wish: Wish, check_mode: bool) -> Outcome:
+    """Write, load, start and read back one slice. Raises SliceError."""
+    outcome = Outcome(warnings=advice(wish.settings))
+    before = read_text(wish.unit_path)
+    after = render(wish.description, wish.settings.values())
+    booted = reader.has_systemd()
+    state = units.show(wish.name, _ASKED) if booted else {}
+    outcome.control_group = state.get("ControlGroup") or None
+    _refuse_foreign(wish, before, state)
+    _refuse_drop_ins(wish)
+    rewrite, active = before != after, state.get("ActiveState") == "active"
+    dropped = _dropped(wish, before) if active else []
+    if rewrite:
+        _verify(wish.name, after)
+        outcome.actions.append(f"write {wish.unit_path}")
+        outcome.diff.append(_file_diff(wish.unit_path, before or "", after))
+    if not booted and not check_mode:
+        raise SliceError(
+            "systemd is not running on this host (no /run/systemd/system): wanted a booted "
+            "host, since a slice is a unit of systemd"
+        )
+    if not booted:
+        outcome.actions.append(f"start {wish.name}")
+        return outcome
+    _refuse_old_cgroup()
+    machine = _machine(wish)
+    idle_weight = inert(wish.settings, machine)
+    if idle_weight:
+        outcome.warnings.append(idle_weight)
+    if check_mode:
+        _foresee(wish, outcome, machine, dropped, rewrite, state)
+        return outcome
+    snapshot = _Snapshot(wish, before, active)
+    try:
+        if rewrite:
+            write_atomic(wish.unit_path, after, mode=0o644)
+            state = units.show(wish.name, _ASKED)
+        if _is_stale(wish, state):
+            units.daemon_reload()
+            outcome.actions.append(RELOAD)
+        if not active:
+            units.act("start", wish.name)
+            outcome.actions.append(f"start {wish.name}")
+        for key in dropped:
+            _set_property(wish, key, ("",))
+        _note_resets(wish, outcome, dropped)
+        _settle(wish, outcome, machine)
+    except (SliceError, units.UnitError, OSError) as error:
+        raise SliceError(f"{error}\n{snapshot.restore()}") from error
+    return outcome
+
+
+def ensure_absent(wish: Wish, check_mode: bool) -> Outcome:
+    """Stop an empty slice and delete its file. Raises SliceError while somebody is inside."""
+    outcome = Outcome()
+    before = read_text(wish.unit_path)
+    booted = reader.has_systemd()
+    state = units.show(wish.name, _ASKED) if booted else {}
+    if before is None:
+        # Without a file of ours there is nothing to undo: a slice of this name may still
+        # live as the implicit parent of somebody's units.
+        return outcome
+    _refuse_foreign(wish, before, state)
+    active = state.get("ActiveState") == "active"
+    if active:
+        _refuse_occupied(wish.name, state.get("ControlGroup", ""))
+        outcome.actions.append(f"stop {wish.name}")
+    outcome.actions.append(f"delete {wish.unit_path}")
+    outcome.diff.append(_file_diff(wish.unit_path, before, ""))
+    ours = {f"50-{key}.conf" for key, _value in assignments(before)}
+    leftovers = [p for p in reader.control_drop_ins(wish.name) if os.path.basename(p) in ours]
+    outcome.actions.extend(f"delete {path}" for path in leftovers)
+    if check_mode:
+        return outcome
+    try:
+        if active:
+            units.act("stop", wish.name)
+        for path in [wish.unit_path, *leftovers]:
+            remove(path)
+        if booted and units.show(wish.name, ("FragmentPath",)).get("FragmentPath"):
+            units.daemon_reload()
+            outcome.actions.append(RELOAD)
+    except (units.UnitError, OSError) as error:
+        raise SliceError(str(error)) from error
+    return outcome
+
+
+# -- refusals: before anything is touched -----------------------------------------------
+
+
+def _refuse_foreign(wish: Wish, text: str | None, state: Mapping[str, str]) -> None:
+    if wish.takeover:
+        return
+    foreign = wish.unit_path if text is not None and not is_ours(text) else None
+    fragment = state.get("FragmentPath", "")
+    if text is None and fragment and fragment != wish.unit_path:
+        foreign = fragment
+    if foreign:
+        raise SliceError(
+            f"{foreign} exists and was not written by this module. Wanted: a name of its own, or "
+            "`takeover: true` to replace it"
+        )
+
+
+def _refuse_drop_ins(wish: Wish) -> None:
+    found = []
+    for path, text in reader.drop_ins(wish.name).items():
+        for key, value in overridden(text, wish.settings).items():
+            wanted = ", ".join(wish.settings[key].lines)
+            found.append(f"{path} sets {key}={value} (wanted {wanted})")
+    if found:
+        raise SliceError(
+            "{} has drop-ins that override what is asked for:\n  {}\nDelete those lines, or "
+            "leave the property out here; this module never edits other people's "
+            "drop-ins".format(wish.name, "\n  ".join(found))
+        )
+
+
+def _refuse_occupied(name: str, control_group: str) -> None:
+    inside = reader.processes(control_group) if control_group else {}
+    if inside:
+        lines = []
+        for place, pids in sorted(inside.items()):
+            named = (f"{pid} ({reader.process_name(pid)})" for pid in pids[:5])
+            more = f" and {len(pids) - 5} more" if len(pids) > 5 else ""
+            lines.append(f"  {place}: {', '.join(named)}{more}")
+        raise SliceError(
+            "{} is in use; stopping it would kill:\n{}\nStop these first, then run again".format(
+                name, "\n".join(lines)
+            )
+        )
+
+
+def _refuse_old_cgroup() -> None:
+    fault = reader.cgroup_fault()
+    if fault:
+        raise SliceError(fault)
+
+
+def _machine(wish: Wish) -> Machine:
+    try:
+        return reader.machine(wish.settings)
+    except OSError as error:
+        raise SliceError(
+            f"{error.filename}: {error.strerror}. Wanted a block device or a file on one"
+        ) from error
+
+
+def _verify(name: str, text: str) -> None:
+    """Let systemd itself read the unit, under its real name and away from the real place."""
+    with tempfile.TemporaryDirectory(prefix="steadygpu-slice-") as directory:
+        path = os.path.join(directory, name)
+        write_atomic(path, text)
+        try:
+            done = run(["systemd-analyze", "verify", path], deadline_s=60)
+        except CommandMissingError:
+            return
+    found = complaints(done.stdout + done.stderr, path)
+    if found:
+        raise SliceError(
+            "systemd would not take this slice as it is meant: {}. The unit was:\n{}".format(
+                "; ".join(found), text
+            )
+        )
+
+
+# -- applying ---------------------------------------------------------------------------
+
+
+def _is_stale(wish: Wish, state: Mapping[str, str]) -> bool:
+    """Does systemd hold something else than the file? A unit not loaded yet is read fresh."""
+    loaded = state.get("FragmentPath") == wish.unit_path
+    return not loaded or state.get("NeedDaemonReload") == "yes"
+
+
+def _dropped(wish: Wish, before: str | None) -> list[str]:
+    """The properties that the former unit file of ours set and the wish does not."""
+    former = dict(assignments(before or ""))
+    return [key for key in PARSERS if key in former and key not in wish.settings]
+
+
+def _note_resets(wish: Wish, outcome: Outcome, dropped: list[str]) -> None:
+    outcome.actions.extend(f"reset {key} on {wish.name}" for key in dropped)
+
+
+def _foresee(
+    wish: Wish,
+    outcome: Outcome,
+    machine: Machine,
+    dropped: list[str],
+    rewrite: bool,
+    state: Mapping[str, str],
+) -> None:
+    """What a real run would do after the file is written, told without doing it."""
+    if state.get("ActiveState") != "active":
+        outcome.actions.append(f"start {wish.name}")
+        return
+    if rewrite or _is_stale(wish, state):
+        outcome.actions.append(RELOAD)
+    _note_resets(wish, outcome, dropped)
+    # A reload alone changes no cgroup of an active slice, so what differs now differs then.
+    _note_repairs(wish, outcome, _drifted(wish, outcome, machine))
+
+
+def _drifted(wish: Wish, outcome: Outcome, machine: Machine) -> list[Reading]:
+    """Read the cgroup back; fills ``control_group`` and ``effective``, returns what differs."""
+    # The cgroup's path nests by the dashes of the name, so systemd is asked for it.
+    control_group = units.show(wish.name, ("ControlGroup",)).get("ControlGroup", "")
+    if not control_group:
+        raise SliceError(f"{wish.name} is active but has no cgroup")
+    readings = compare(wish.settings, reader.slice_files(control_group), machine)
+    outcome.control_group = control_group
+    outcome.effective = {reading.key: reading.seen for reading in readings}
+    return [reading for reading in readings if not reading.ok]
+
+
+def _note_repairs(wish: Wish, outcome: Outcome, drifted: list[Reading]) -> None:
+    for reading in drifted:
+        outcome.actions.append(
+            f"set {reading.key}={reading.wanted} on {wish.name} (it was {reading.seen})"
+        )
+    if drifted:
+        outcome.diff.append(
+            {
+                "before_header": f"{wish.name} (effective)",
+                "after_header": f"{wish.name} (effective)",
+                "before": "".join(f"{r.key}={r.seen}\n" for r in drifted),
+                "after": "".join(f"{r.key}={r.wanted}\n" for r in drifted),
+            }
+        )
+
+
+def _settle(wish: Wish, outcome: Outcome, machine: Machine) -> None:
+    """Compare, repair what drifted, compare again. Raises SliceError when it stays wrong."""
+    drifted = _drifted(wish, outcome, machine)
+    if not drifted:
+        return
+    _note_repairs(wish, outcome, drifted)
+    for reading in drifted:
+        _set_property(wish, reading.key, wish.settings[reading.key].lines)
+    wrong = _drifted(wish, outcome, machine)
+    if wrong:
+        raise SliceError(
+            "{}: the kernel does not hold what was asked for:\n  {}".format(
+                wish.name,
+                "\n  ".join(
+                    f"{reading.key}: seen {reading.seen}, wanted {reading.wanted}"
+                    + (f" ({reading.hint})" if reading.hint else "")
+                    for reading in wrong
+                ),
+            )
+        )
+
+
+def _set_property(wish: Wish, key: str, lines: Sequence[str]) -> None:
+    """Apply a value to the running slice; an empty line resets it.
+
+    systemd 257 changes no cgroup of an active slice at daemon-reload (seen), so this is
+    also how a new unit file takes effect. What a former ``set-property`` left is
+    overwritten in the layer, persistent or not, that it is in.
+    """
+    drop_in = f"50-{key}.conf"
+    persistent = any(
+        path.startswith("/etc/") and os.path.basename(path) == drop_in
+        for path in reader.control_drop_ins(wish.name)
+    )
+    layer = [] if persistent else ["--runtime"]
+    pairs = [f"{key}={line}" for line in lines]
+    done = run(["systemctl", "set-property", *layer, wish.name, *pairs])
+    if not done.ok:
+        raise SliceError(
+            "systemctl set-property {} {}: {}".format(wish.name, " ".join(pairs), done.said)
+        )
+
+
+class _Snapshot:
+    """What this run may change of a host, as it was; ``restore`` puts it back."""
+
+    def __init__(self, wish: Wish, unit_text: str | None, active: bool) -> None:
+        self._wish = wish
+        self._unit_text = unit_text
+        self._active = active
+        self._control = reader.control_drop_ins(wish.name)
+
+    def restore(self) -> str:
+        """Undo, and say how it went: an error of the way back must not hide the first one."""
+        try:
+            self._put_back()
+        except (SliceError, units.UnitError, OSError) as error:
+            return f"Going back failed as well: {error}"
+        return "The host is as it was before."
+
+    def _former_lines(self, key: str) -> Sequence[str]:
+        texts = [self._unit_text or "", *self._control.values()]
+        lines = [value for text in texts for k, value in assignments(text) if k == key]
+        return lines or [""]
+
+    def _put_back(self) -> None:
+        wish, name = self._wish, self._wish.name
+        control_group = units.show(name, ("ControlGroup",)).get("ControlGroup", "")
+        if not self._active and not reader.processes(control_group or "/nowhere"):
+            units.act("stop", name)
+        if self._active:
+            for key in wish.settings:
+                _set_property(wish, key, self._former_lines(key))
+        touched = False
+        for path in reader.control_drop_ins(name):
+            if path not in self._control:
+                touched = remove(path) or touched
+        for path, text in self._control.items():
+            if read_text(path) != text:
+                write_atomic(path, text)
+                touched = True
+        if read_text(wish.unit_path) != self._unit_text:
+            touched = True
+            if self._unit_text is None:
+                remove(wish.unit_path)
+            else:
+                write_atomic(wish.unit_path, self._unit_text)
+        if touched:
+            units.daemon_reload()
+
+
+def _file_diff(path: str, before: str, after: str) -> dict[str, str]:
+    return {"before_header": path, "after_header": path, "before": before, "after": after}

@@ -1,0 +1,171 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the slices code reads from a host. Every reader takes the root of the tree."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Mapping
+
+from ..atomic import read_text
+from .effective import EXTRA_FILES, FILES, Machine
+from .properties import Setting
+from .unit_text import drop_in_directories
+
+CGROUP_ROOT = "sys/fs/cgroup"
+
+# `systemctl set-property` writes here, and what it writes outranks the unit file.
+CONTROL_DIRECTORIES = ("etc/systemd/system.control", "run/systemd/system.control")
+_UNIT_DIRECTORIES = (
+    "etc/systemd/system",
+    "run/systemd/system",
+    "usr/local/lib/systemd/system",
+    "usr/lib/systemd/system",
+    "lib/systemd/system",
+)
+
+
+def has_systemd(root: str = "/") -> bool:
+    """Is systemd the running init (sd_booted(3))?"""
+    return os.path.isdir(os.path.join(root, "run/systemd/system"))
+
+
+def cgroup_fault(root: str = "/") -> str | None:
+    """Why slices cannot be read back on this host, or None on unified cgroup v2."""
+    path = os.path.join(root, CGROUP_ROOT, "cgroup.controllers")
+    if os.path.exists(path):
+        return None
+    return (
+        f"{path} does not exist: this host does not use cgroup v2 alone. Wanted the unified "
+        "hierarchy: remove systemd.unified_cgroup_hierarchy=0 from the kernel command line "
+        "and reboot"
+    )
+
+
+def _entries(directory: str) -> list[str]:
+    try:
+        return sorted(os.listdir(directory))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def drop_ins(name: str, root: str = "/") -> dict[str, str]:
+    """The text of each drop-in file of a slice, set-property's own left out."""
+    return _conf_files(
+        os.path.join(root, base, directory)
+        for base in _UNIT_DIRECTORIES
+        for directory in drop_in_directories(name)
+    )
+
+
+def control_drop_ins(name: str, root: str = "/") -> dict[str, str]:
+    """The drop-ins that ``systemctl set-property`` left for a slice."""
+    return _conf_files(os.path.join(root, base, name + ".d") for base in CONTROL_DIRECTORIES)
+
+
+def _conf_files(directories: Iterable[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for directory in directories:
+        # On merged-usr hosts /lib is /usr/lib: each file once.
+        real = os.path.realpath(directory)
+        for entry in _entries(real):
+            text = read_text(os.path.join(real, entry)) if entry.endswith(".conf") else None
+            if text is not None:
+                found[os.path.join(real, entry)] = text
+    return found
+
+
+def slice_files(control_group: str, root: str = "/") -> dict[str, str | None]:
+    """The cgroup files a comparison needs, by name; None where there is none."""
+    directory = os.path.join(root, CGROUP_ROOT, control_group.lstrip("/"))
+    names = {*FILES.values(), *EXTRA_FILES}
+    return {name: read_text(os.path.join(directory, name)) for name in sorted(names)}
+
+
+def processes(control_group: str, root: str = "/") -> dict[str, list[int]]:
+    """Who lives in a slice: cgroup path below it → process ids; {} when it is empty."""
+    top = os.path.join(root, CGROUP_ROOT, control_group.lstrip("/"))
+    found: dict[str, list[int]] = {}
+    for directory, _children, _files in os.walk(top):
+        # A threaded cgroup answers EOPNOTSUPP; its processes are listed in its parent.
+        try:
+            text = read_text(os.path.join(directory, "cgroup.procs")) or ""
+        except OSError:
+            continue
+        pids = [int(word) for word in text.split()]
+        if pids:
+            found[os.path.relpath(directory, top)] = pids
+    return found
+
+
+def process_name(pid: int, root: str = "/") -> str:
+    """The short command name of a process, or ``?`` when it is gone."""
+    return (read_text(os.path.join(root, "proc", str(pid), "comm")) or "?").strip()
+
+
+def machine(settings: Mapping[str, Setting], root: str = "/") -> Machine:
+    """Read what percentages and device paths in ``settings`` refer to.
+
+    Raises OSError when a device path does not exist.
+    """
+    meminfo = read_text(os.path.join(root, "proc/meminfo")) or ""
+    limits = [
+        int((read_text(os.path.join(root, "proc/sys/kernel", name)) or "0").strip())
+        for name in ("pid_max", "threads-max")
+    ]
+    return Machine(
+        memory_bytes=_meminfo_bytes(meminfo, "MemTotal"),
+        swap_bytes=_meminfo_bytes(meminfo, "SwapTotal"),
+        tasks_max=min(limits),
+        page_bytes=os.sysconf("SC_PAGE_SIZE"),
+        devices={path: disk_number(path, root) for path in _device_paths(settings)},
+        io_cost=_has_io_cost(root),
+        bfq=_has_bfq(root),
+    )
+
+
+def _meminfo_bytes(text: str, field: str) -> int:
+    match = re.search(rf"^{field}:\s+([0-9]+) kB", text, re.MULTILINE)
+    return int(match.group(1)) * 1024 if match else 0
+
+
+def _device_paths(settings: Mapping[str, Setting]) -> list[str]:
+    pairs: list[tuple[str, int]] = []
+    for key, setting in settings.items():
+        if FILES[key].startswith("io.") and isinstance(setting.value, tuple):
+            pairs.extend(pair for pair in setting.value if isinstance(pair, tuple))
+    return sorted({path for path, _value in pairs})
+
+
+def disk_number(path: str, root: str = "/") -> str:
+    """``MAJOR:MINOR`` of the whole disk that ``path`` is, or lies on.
+
+    systemd limits whole disks: a partition counts as its disk, and a file as the disk of
+    its file system, through one layer of device mapper such as LUKS. Raises OSError.
+    """
+    status = os.stat(os.path.join(root, path.lstrip("/")))
+    number = status.st_rdev if stat.S_ISBLK(status.st_mode) else status.st_dev
+    name = f"{os.major(number)}:{os.minor(number)}"
+    directory = os.path.realpath(os.path.join(root, "sys/dev/block", name))
+    if not stat.S_ISBLK(status.st_mode):
+        below = _entries(os.path.join(directory, "slaves"))
+        if len(below) == 1:
+            directory = os.path.realpath(os.path.join(directory, "slaves", below[0]))
+    if os.path.exists(os.path.join(directory, "partition")):
+        directory = os.path.dirname(directory)
+    return (read_text(os.path.join(directory, "dev")) or name).strip()
+
+
+def _has_io_cost(root: str) -> bool:
+    text = read_text(os.path.join(root, CGROUP_ROOT, "io.cost.qos")) or ""
+    return "enable=1" in text.split()
+
+
+def _has_bfq(root: str) -> bool:
+    blocks = os.path.join(root, "sys/block")
+    texts = (read_text(os.path.join(blocks, name, "queue/scheduler")) for name in _entries(blocks))
+    return any("[bfq]" in (text or "") for text in texts)
