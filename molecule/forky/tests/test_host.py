@@ -1,0 +1,43 @@
+"""What the owner of an adopted engine would notice."""
+
+from __future__ import annotations
+
+import json
+
+
+def test_the_running_job_was_not_touched(host):
+    before = host.file("/root/job.pid").content_string.strip()
+    assert host.check_output("docker inspect --format '{{.State.Pid}}' job") == before
+    assert host.check_output("docker inspect --format '{{.RestartCount}}' job") == "0"
+    assert host.file(f"/proc/{before}/cmdline").exists
+
+
+def test_foreign_keys_kept_value_place_and_mode(host):
+    daemon_json = host.file("/etc/docker/daemon.json")
+    config = json.loads(daemon_json.content_string)
+    assert config["log-driver"] == "journald"
+    assert config["features"] == {"buildkit": True, "cdi": True}
+    assert next(iter(config)) == "log-driver"
+    assert daemon_json.mode == 0o640
+
+
+def test_the_daemon_took_live_restore_without_a_restart(host):
+    assert host.check_output("docker info --format '{{.LiveRestoreEnabled}}'") == "true"
+
+
+def test_a_slice_limit_kills_what_exceeds_it(host):
+    """The article's promise of a limit, kept: 64 MiB of batch.slice against 200 MiB of writing."""
+    run = host.run(
+        "docker run --rm --cgroup-parent batch.slice busybox "
+        "/bin/busybox dd if=/dev/zero of=/dev/null bs=200M count=1"
+    )
+    assert run.rc == 137
+    events = host.file("/sys/fs/cgroup/batch.slice/memory.events").content_string
+    assert int(dict(line.split() for line in events.splitlines())["oom_kill"]) >= 1
+
+
+def test_a_container_with_one_device_sees_one_gpu(host):
+    seen = host.check_output(
+        "docker run --rm --device nvidia.com/gpu=5 busybox /bin/busybox ls /dev"
+    ).split()
+    assert [node for node in seen if node.removeprefix("nvidia").isdigit()] == ["nvidia5"]

@@ -1,0 +1,78 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Recorded hosts as small trees of /proc, /sys and /dev under a temporary root."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+OPEN_550 = (
+    "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.163.01  Release Build  "
+    "(dvs-builder@U16)  Tue Apr  8 12:41:17 UTC 2025\n"
+    "GCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n"
+)
+
+
+class Host:
+    """A root directory that tests fill with what a kernel would show."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = str(root)
+
+    def write(self, path: str, text: str) -> None:
+        """A file below the root, with its directories."""
+        target = Path(self.root, path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+
+    def pci(
+        self,
+        chain: Sequence[str],
+        vendor: str = "10de",
+        pci_class: str = "030200",
+        numa_node: int = 0,
+        cpus: str = "0",
+        kernel_driver: str | None = None,
+    ) -> str:
+        """A PCI function at the end of ``chain``; returns its address."""
+        address = chain[-1]
+        directory = "/".join([f"sys/devices/pci{chain[0][:7]}", *chain])
+        self.write(directory + "/vendor", f"0x{vendor}\n")
+        self.write(directory + "/device", "0x20b0\n")
+        self.write(directory + "/class", f"0x{pci_class}\n")
+        self.write(directory + "/numa_node", f"{numa_node}\n")
+        self.write(directory + "/local_cpulist", f"{cpus}\n")
+        bus = Path(self.root, "sys/bus/pci/devices")
+        bus.mkdir(parents=True, exist_ok=True)
+        (bus / address).symlink_to(os.path.join("../../../..", directory))
+        if kernel_driver:
+            Path(self.root, directory, "driver").symlink_to(f"../../../bus/drivers/{kernel_driver}")
+        return address
+
+    def driver(self, text: str = OPEN_550) -> None:
+        """/proc/driver/nvidia/version: the kernel module is loaded."""
+        self.write("proc/driver/nvidia/version", text)
+
+    def proc_gpu(self, address: str, minor: int, uuid: str) -> None:
+        """One GPU as the kernel module lists it."""
+        self.write(
+            f"proc/driver/nvidia/gpus/{address}/information",
+            "Model: \t\t NVIDIA A100-SXM4-40GB\n"
+            "IRQ:   \t\t 48\n"
+            f"GPU UUID: \t {uuid}\n"
+            "Bus Type: \t PCIe\n"
+            f"Bus Location: \t {address}\n"
+            f"Device Minor: \t {minor}\n",
+        )
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    """An empty root."""
+    return Host(tmp_path)

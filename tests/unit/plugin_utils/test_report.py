@@ -1,0 +1,70 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+from ansible_collections.steadygpu.host.plugins.plugin_utils.report import HostReport, render
+
+DEVICE = {
+    "index": 0,
+    "name": "NVIDIA T4",
+    "pci_address": "0000:23:00.0",
+    "numa_node": None,
+    "cpus": "0-3",
+    "memory_mib": {"total": 16384},
+    "mig": {"supported": False},
+    "error": None,
+}
+GPU = {
+    "driver": {
+        "status": "loaded",
+        "version": "550.163.01",
+        "flavour": "open",
+        "cuda_version": "12.4",
+    },
+    "source": "nvml",
+    "devices": [DEVICE, dict(DEVICE, index=1, error="GPU is lost")],
+    "links": [["X", "PIX"], ["PIX", "X"]],
+}
+
+
+def text(**fields):
+    return "\n".join(render(HostReport("gpu01", **fields)))
+
+
+def test_a_gpu_line_names_address_memory_and_links():
+    lines = text(facts={"gpu": GPU}).splitlines()
+    line = next(line for line in lines if "NVIDIA T4" in line)
+    for word in ("0000:23:00.0", "16384 MiB", "0-3", "PIX"):
+        assert word in line
+
+
+def test_a_lost_gpu_says_so_in_its_line():
+    assert "GPU is lost" in text(facts={"gpu": GPU})
+
+
+def test_a_driver_that_is_not_there_says_why():
+    gpu = {"driver": {"status": "absent", "reason": "no NVIDIA device"}, "devices": []}
+    assert "absent: no NVIDIA device" in text(facts={"gpu": gpu})
+
+
+def test_a_failed_check_shows_seen_wanted_and_advice():
+    check = {"title": "one GPU", "ok": False, "seen": "2", "wanted": "1", "advice": "look"}
+    assert "FAIL one GPU: seen 2; wanted 1. look" in text(checks=[check])
+
+
+def test_no_change_is_said_and_changes_are_listed():
+    assert "nothing" in text()
+    assert "write /etc/x" in text(changes=["write /etc/x"])
+
+
+def test_check_mode_speaks_of_what_it_would_do():
+    lines = render(HostReport("gpu01", changes=["write /etc/x"]), check_mode=True)
+    assert any(line.split()[:2] == ["would", "write"] for line in lines)
+
+
+def test_long_failures_are_wrapped_not_cut():
+    shown = text(failure="a " * 300)
+    assert shown.count("a ") + shown.count("a\n") >= 299
+    assert max(map(len, shown.splitlines())) <= 100
