@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
 # In the order `make test` runs them: what fails fast comes first.
-LANES := lint types unit docs sanity integration molecule
+LANES := lint types unit docs sanity molecule integration
 
 .PHONY: help deps up down test $(LANES) bench agent build installed readmes locks clean
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Callable, Optional
+from typing import Callable, Optional, cast
 
 from .properties import IDLE, INFINITY, Percent, Setting
 from .quantities import format_indices, format_size, format_span_us, parse_indices
@@ -135,10 +135,10 @@ def _same_quota(setting: Setting, text: str, _machine: Machine) -> tuple[str, bo
     quota, _space, period = text.partition(" ")
     if not quota.isdigit():
         return INFINITY, False
-    assert isinstance(setting.value, Percent)
+    wanted = cast(Percent, setting.value)
     percent = int(quota) * 100 / int(period)
     # systemd rounds the quota to whole microseconds.
-    return f"{percent:.6g}%", abs(percent - setting.value.value) <= 200 / int(period)
+    return f"{percent:.6g}%", abs(percent - wanted.value) <= 200 / int(period)
 
 
 def _same_period(setting: Setting, text: str, _machine: Machine) -> tuple[str, bool]:
@@ -191,10 +191,8 @@ def _same_on_devices(
     setting: Setting, machine: Machine, seen_for: Callable[[str], int | None]
 ) -> tuple[str, bool]:
     shown, ok = [], True
-    assert isinstance(setting.value, tuple)
-    for pair, line in zip(setting.value, setting.lines):
-        assert isinstance(pair, tuple)
-        path, wanted = pair
+    pairs = cast("tuple[tuple[str, int], ...]", setting.value)
+    for (path, wanted), line in zip(pairs, setting.lines):
         seen = seen_for(machine.devices.get(path, ""))
         shown.append(line if seen == wanted else f"{path} {seen or INFINITY}")
         ok = ok and seen == wanted

@@ -13,7 +13,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Callable, Union
+from typing import Any, Callable, Union, cast
 
 from .quantities import (
     QuantityError,
@@ -146,9 +146,7 @@ def _per_device(raw: Any, parse: Callable[[str], int], form: Callable[[int], str
 
 def _device_weight(raw: Any) -> _Parsed:
     def parse(text: str) -> int:
-        value = _weight(text)[1]
-        assert isinstance(value, int)
-        return value
+        return cast(int, _weight(text)[1])
 
     return _per_device(raw, parse, str)
 
@@ -282,10 +280,9 @@ def _contradictions(settings: Mapping[str, Setting]) -> list[str]:
     if period is not None and quota is None:
         faults.append("CPUQuotaPeriodSec: has no effect without CPUQuota")
     elif period is not None and quota is not None:
-        assert isinstance(quota.value, Percent)
-        assert isinstance(period.value, int)
+        share, period_us = cast(Percent, quota.value), cast(int, period.value)
         # systemd lengthens the period silently where the quota would be under 1 ms.
-        if quota.value.value / 100 * period.value < 1000:
+        if share.value / 100 * period_us < 1000:
             faults.append(
                 f"CPUQuota={quota.lines[0]} of CPUQuotaPeriodSec={period.lines[0]} is under "
                 "1 ms, the smallest quota of the kernel: wanted a longer period"

@@ -52,13 +52,13 @@ def test_without_the_tool_it_says_what_to_install(
 
 def test_check_run_again_and_remove(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, ctk = tmp_path / "nvidia.json", _tool(tmp_path)
-    _, predicted = _run(capsys, path, ctk=ctk, _ansible_check_mode=True)
+    _status, predicted = _run(capsys, path, ctk=ctk, _ansible_check_mode=True)
     assert (predicted["changed"], path.exists()) == (True, False)
-    _, done = _run(capsys, path, ctk=ctk)
+    _status, done = _run(capsys, path, ctk=ctk)
     assert (done["changed"], done["devices"]) == (True, ["0"])
     assert done["actions"] == predicted["actions"]
     assert path.read_text().strip() == SPEC
-    _, again = _run(capsys, path, ctk=ctk)
+    _status, again = _run(capsys, path, ctk=ctk)
     assert (again["changed"], again["actions"]) == (False, [])
-    _, gone = _run(capsys, path, state="absent")
+    _status, gone = _run(capsys, path, state="absent")
     assert (gone["changed"], path.exists()) == (True, False)

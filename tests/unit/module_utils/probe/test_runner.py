@@ -43,12 +43,12 @@ class Engine:
         self.updated: list[str] = []
         self.reloads = 0
         self.loses_at_reload = False
-        self.start_fault: Exception | None = None
-        self.info_fault: Exception | None = None
+        self.start_faults: list[Exception] = []
+        self.info_faults: list[Exception] = []
 
     def info(self) -> dict[str, Any]:
-        if self.info_fault:
-            raise self.info_fault
+        for fault in self.info_faults:
+            raise fault
         return {"CgroupDriver": "systemd", "DefaultRuntime": "runc"}
 
     def containers(
@@ -63,8 +63,8 @@ class Engine:
         return name
 
     def start(self, _container: str) -> None:
-        if self.start_fault:
-            raise self.start_fault
+        for fault in self.start_faults:
+            raise fault
 
     def inspect(self, container: str) -> dict[str, Any]:
         return self.foreign.get(container, {"State": {"Pid": 1}})
@@ -164,7 +164,7 @@ def test_the_reload_can_be_left_out(engine: Engine) -> None:
 def test_a_container_that_does_not_start_is_a_failed_check_and_is_removed(
     engine: Engine, reason: str, advice: str
 ) -> None:
-    engine.start_fault = EngineError(500, "POST /start", reason)
+    engine.start_faults = [EngineError(500, "POST /start", reason)]
     (check,) = verify(Options())
     assert check.ok is False
     assert reason in check.seen
@@ -173,7 +173,7 @@ def test_a_container_that_does_not_start_is_a_failed_check_and_is_removed(
 
 
 def test_an_engine_that_does_not_answer_is_one_clear_error(engine: Engine) -> None:
-    engine.info_fault = EngineUnreachableError("there is no such socket")
+    engine.info_faults = [EngineUnreachableError("there is no such socket")]
     with pytest.raises(ProbeError, match="no such socket"):
         verify(Options())
 
