@@ -12,7 +12,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 # In the order `make test` runs them: what fails fast comes first.
 LANES := lint types unit docs sanity molecule integration
 
-.PHONY: help deps up down test $(LANES) bench agent build installed readmes locks clean
+.PHONY: help deps up down test $(LANES) sweep bench agent build installed readmes locks clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z ]*\): [^#]*## \(.*\)/\1	\2/p' $(MAKEFILE_LIST) | sort | expand -t 14
@@ -28,7 +28,7 @@ deps: ## everything a developer's machine needs: system packages (as root), .ven
 up: deps agent ## boot a lab host, run site.yml on it, and report
 	@python3 tests/lab setup
 	@python3 tests/lab start lab --suite trixie --profile dgx-a100
-	@ansible-playbook -i inventories/lab site.yml
+	@STEADYGPU_LAB_HOSTS=lab ansible-playbook -i inventories/lab site.yml
 
 down: ## stop every lab host; nothing is left running
 	@python3 tests/lab stop --all
@@ -38,6 +38,9 @@ test: deps ## run every lane, then sum up; a lane alone: make lint, make unit, â
 
 $(LANES): deps
 	@.ci/lane $@
+
+sweep: deps ## the stories that are longer than a lane may take, every simulated machine among them
+	@STORIES=sweep .ci/lanes/integration
 
 bench: deps agent ## measure what docs/ states, on lab hosts
 	@python3 tests/lab setup

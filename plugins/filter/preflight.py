@@ -26,6 +26,10 @@ options:
   toolkit_version:
     description: The version of the NVIDIA Container Toolkit that is about to be installed.
     type: str
+  live_restore:
+    description: Whether Docker is about to get C(live-restore).
+    type: bool
+    default: false
   engine_from_distribution:
     description: Whether a missing engine would come from the distribution's own packages.
     type: bool

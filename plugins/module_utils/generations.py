@@ -193,10 +193,10 @@ def describe(steps: Plan, layout: Layout, digest: str) -> list[str]:
     told = [f"remove {name}, left behind by an interrupted run" for name in steps.clean]
     if steps.unpack:
         told.append(f"unpack generation {digest[:12]} below {layout.libdir}")
-    if steps.switch:
-        told.append(f"make {digest[:12]} the current generation")
     if steps.write_launcher:
         told.append(f"write {layout.launcher}")
+    if steps.switch:
+        told.append(f"make {digest[:12]} the current generation")
     if steps.remove_entry:
         told.append(f"remove {layout.launcher} and {layout.current}")
     told += [f"delete generation {name[:12]}" for name in steps.delete]
@@ -206,9 +206,12 @@ def describe(steps: Plan, layout: Layout, digest: str) -> list[str]:
 def install(layout: Layout, digest: str, keep: int, artifact: str | None) -> None:
     """Make ``digest`` the current generation. ``artifact`` is the zipapp if it is not there.
 
-    Raises GenerationError for an artifact that is not the wanted one, OSError for a disk
-    that is full or read-only; in both cases the current generation is still the old one.
+    Raises GenerationError for an artifact that is not the wanted one or a launcher that is
+    not ours, OSError for a disk that is full or read-only. The switch is the last step that
+    matters, so in all these cases the current generation is still the old one; only old ones
+    that cannot be deleted are found after it.
     """
+    plan(read(layout), layout, digest, keep)  # refuses before anything is created
     os.makedirs(layout.libdir, mode=0o755, exist_ok=True)
     with _locked(layout):
         steps = plan(read(layout), layout, digest, keep)
@@ -220,16 +223,20 @@ def install(layout: Layout, digest: str, keep: int, artifact: str | None) -> Non
                     "came with the task. Run the task again"
                 )
             _unpack(layout, digest, artifact)
-        if steps.switch:
-            _switch(layout, digest)
         if steps.write_launcher:
             write_atomic(layout.launcher, launcher_text(layout), mode=0o755)
+        if steps.switch:
+            _switch(layout, digest)
         for name in steps.delete:
             _delete(layout, name)
 
 
 def uninstall(layout: Layout) -> None:
-    """Remove every trace, the launcher first: no command may point into nothing."""
+    """Remove every trace, the launcher first: no command may point into nothing.
+
+    Raises GenerationError for a launcher that is not ours; then nothing was touched.
+    """
+    plan_removal(read(layout), layout)
     os.makedirs(layout.libdir, mode=0o755, exist_ok=True)
     with _locked(layout):
         steps = plan_removal(read(layout), layout)

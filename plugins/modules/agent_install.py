@@ -83,8 +83,8 @@ actions:
   elements: str
   sample:
     - unpack generation 3f2c9a7be01d below /usr/local/lib/steadygpu
-    - make 3f2c9a7be01d the current generation
     - write /usr/local/bin/steadygpu
+    - make 3f2c9a7be01d the current generation
 generation:
   description: The generation that is wanted. The version is V(null) while it is not on the host.
   returned: O(state=present)

@@ -22,8 +22,8 @@ description:
     O(restart).
   - Asks the daemon afterwards whether it took the keys. If it did not, or does not come back, the
     former file and daemon are restored and the task fails with the daemon's last log lines.
-  - A daemon that is stopped or not installed is not started. The file is written for its next
-    start.
+  - A daemon that is not installed, or that is stopped and O(start) is V(false), is not started.
+    The file is written for its next start.
 options:
   config:
     description:
@@ -60,15 +60,28 @@ options:
       - What to do when changed keys need a restart of the daemon.
       - V(when_safe) restarts if no container runs or if live-restore keeps them. When live-restore
         itself is among the keys, it is made effective by a reload first. Otherwise the task fails
-        before it writes anything. On a Swarm node live-restore does not exist.
+        before it writes anything.
+      - live-restore does not keep containers over a change of storage, bridge, user namespace or
+        containerd, such as C(data-root), C(storage-driver), C(bip) or
+        C(features.containerd-snapshotter). With such a key every running container counts.
+      - On a Swarm node C(live-restore) as V(true) is an error with every value of this option,
+        because dockerd would refuse its next start.
       - V(never) writes the file, reloads what can be reloaded, and reports RV(restart_pending).
       - V(always) restarts, also when that ends running containers.
     type: str
     choices: [when_safe, never, always]
     default: when_safe
+  start:
+    description:
+      - Whether to start C(docker.service) when it exists and is stopped, after the file is written.
+      - If the daemon does not come up or does not take the keys, the former file is put back, the
+        daemon is stopped again and the task fails with its last log lines.
+      - Whether it starts at boot is not changed.
+    type: bool
+    default: false
   restart_timeout_s:
     description:
-      - Seconds that the daemon has for a reload or a restart.
+      - Seconds that the daemon has for a reload, a restart or a start.
     type: float
     default: 120
   validate:
@@ -119,7 +132,8 @@ actions:
 applied:
   description:
     - How the daemon learnt of the change. V(none) means that it has nothing to learn, or that
-      RV(restart_pending) is true. V(not_running) means at its next start.
+      RV(restart_pending) is true. V(not_running) means at its next start, V(start) that it was
+      started now.
   returned: success
   type: str
   sample: restart
@@ -155,6 +169,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.engine.daemon_plan 
     record_path_of,
 )
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.docker_api import DockerClient
+from ansible_collections.steadygpu.host.plugins.module_utils.process import CommandMissingError
 
 
 def told(plan: Plan) -> list[str]:
@@ -162,7 +177,7 @@ def told(plan: Plan) -> list[str]:
     steps = list(plan.actions)
     if plan.live_restore_first:
         steps.append("reload docker, so that live-restore keeps the containers")
-    if plan.how in ("reload", "restart"):
+    if plan.how in ("reload", "restart", "start"):
         steps.append(f"{plan.how} docker")
     if plan.live_restore_last:
         steps.append("reload docker without live-restore, which kept the containers so far")
@@ -181,6 +196,7 @@ def main() -> None:
                 "choices": ["when_safe", "never", "always"],
                 "default": "when_safe",
             },
+            "start": {"type": "bool", "default": False},
             "restart_timeout_s": {"type": "float", "default": 120},
             "validate": {"type": "bool", "default": True},
             "socket": {"type": "path", "default": "/var/run/docker.sock"},
@@ -197,16 +213,17 @@ def main() -> None:
         restart=options["restart"],
         validate=options["validate"],
         path=options["path"],
+        start=options["start"],
     )
+    record = record_path_of(wish.path)
     try:
-        record = record_path_of(wish.path)
         plan = make_plan(wish, engine, record)
         if not module.check_mode:
             carry_out(plan, engine, options["restart_timeout_s"], record)
-    except (DaemonRefusedError, DaemonFailedError) as error:
+    except (DaemonRefusedError, DaemonFailedError, CommandMissingError) as error:
         module.fail_json(msg=str(error))
     except OSError as error:
-        module.fail_json(msg=f"{options['path']} could not be written: {error}")
+        module.fail_json(msg=f"{options['path']} or {record} cannot be read or written: {error}")
     for warning in plan.warnings:
         module.warn(warning)
     result = {

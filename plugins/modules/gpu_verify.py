@@ -23,7 +23,8 @@ description:
     and after C(docker update). These are the moments at which a GPU that did not come by CDI
     is lost.
   - With O(slice) the containers must run in that slice and be accounted to it, and the kernel
-    must hold the limits that systemd shows for it.
+    must hold the limits of memory, tasks and CPU that systemd shows for it. A tighter limit in
+    another cgroup on the container's way up is named.
   - The daemon-reload is left out, and said to be, while a running container may have got
     its GPU from the legacy NVIDIA hook, since it could lose it.
 options:
@@ -35,8 +36,12 @@ options:
   expect_node:
     description:
       - Device node that O(device) must turn out to be.
-      - By default the index in the name, so V(/dev/nvidia0) for V(nvidia.com/gpu=0).
-        Required for names without an index.
+      - By default what the driver says in C(/proc/driver/nvidia/gpus). An index counts the GPUs
+        in the order of their PCI addresses, a UUID names one; the number of the node is the
+        driver's minor number, which may differ from the index.
+      - On a host without these files the index is taken for the number.
+      - Required for names with neither index nor GPU UUID, such as V(nvidia.com/gpu=all) or the
+        UUID of a MIG device.
     type: str
   slice:
     description:
@@ -49,9 +54,11 @@ options:
     default: /var/run/docker.sock
   deadline_s:
     description:
-      - Seconds that a single request to the engine may take.
+      - Seconds that the whole proof may take. When they are over, the module fails with the
+        checks that were made until then.
+      - The removal of the containers may take 30 seconds more.
     type: float
-    default: 60
+    default: 120
   daemon_reload:
     description:
       - Whether to run C(systemctl daemon-reload) as a part of the proof.
@@ -95,7 +102,6 @@ EXAMPLES = r"""
 - name: The same by UUID
   steadygpu.host.gpu_verify:
     device: nvidia.com/gpu=GPU-8dc1e42b-0b3c-4b26-a7f1-0a6b5c3d2e1f
-    expect_node: /dev/nvidia3
 """
 
 RETURN = r"""
@@ -156,7 +162,7 @@ def main() -> None:
             "expect_node": {"type": "str"},
             "slice": {"type": "str"},
             "socket": {"type": "path", "default": "/var/run/docker.sock"},
-            "deadline_s": {"type": "float", "default": 60},
+            "deadline_s": {"type": "float", "default": 120},
             "daemon_reload": {"type": "bool", "default": True},
             "accept_simulated": {"type": "bool", "default": False},
             "keep_image": {"type": "bool", "default": False},

@@ -68,10 +68,29 @@ options:
       - Replace or delete a unit file of this name that this module did not write.
     type: bool
     default: false
+  daemon_reload_anyway:
+    description:
+      - Run C(systemctl daemon-reload) although a container may lose its GPU by it.
+      - Without it, a change that needs the reload is refused, before anything is written, while
+        such containers run. These are containers that got their GPU, or may have got it, by the
+        legacy NVIDIA hook instead of CDI; containers of other engines that hold a GPU open; and
+        all containers of a Docker engine that should answer and does not. A host without Docker,
+        or with a stopped engine and no container that holds a GPU open, is reloaded.
+      - With it, a warning names them.
+    type: bool
+    default: false
+  below_current_use:
+    description:
+      - Lower C(MemoryMax) below what the slice uses now, although the kernel may kill processes
+        inside. Without it this is refused before anything is written.
+      - A C(MemoryHigh) below the current use only throttles, so it is applied with a warning.
+    type: bool
+    default: false
 notes:
-  - A changed unit needs C(systemctl daemon-reload), which can take the GPU from containers that
-    got it by the legacy NVIDIA hook instead of CDI. The reload is left out when systemd has not
+  - A changed unit needs C(systemctl daemon-reload). The reload is left out when systemd has not
     loaded the slice yet, and named in RV(actions) when it runs.
+  - With O(state=absent) a reload that could cost a container its GPU is left out, with a
+    warning; systemd forgets the deleted unit at its next reload.
   - Needs cgroup v2. C(IOWeight) acts only where iocost or the bfq scheduler is in use; elsewhere
     a warning says that it is inert.
 extends_documentation_fragment:
@@ -130,10 +149,12 @@ unit_path:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.steadygpu.host.plugins.module_utils.slices.manage import (
-    SliceError,
-    Wish,
     ensure_absent,
     ensure_present,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.slices.model import (
+    SliceError,
+    Wish,
 )
 from ansible_collections.steadygpu.host.plugins.module_utils.slices.properties import (
     PropertyError,
@@ -154,6 +175,8 @@ def main() -> None:
             "properties": {"type": "dict", "default": {}},
             "unit_directory": {"type": "path", "default": "/etc/systemd/system"},
             "takeover": {"type": "bool", "default": False},
+            "daemon_reload_anyway": {"type": "bool", "default": False},
+            "below_current_use": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
@@ -171,6 +194,8 @@ def main() -> None:
             settings=settings,
             unit_directory=params["unit_directory"],
             takeover=params["takeover"],
+            daemon_reload_anyway=params["daemon_reload_anyway"],
+            below_current_use=params["below_current_use"],
         )
         ensure = ensure_present if params["state"] == "present" else ensure_absent
         outcome = ensure(wish, module.check_mode)

@@ -6,18 +6,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, os.path.dirname(__file__))
 from converged import LAB, ROOT, snapshot_name
 
 
@@ -96,15 +94,17 @@ def _lab(*arguments: str) -> None:
 def converged() -> str:
     """The name of the converged snapshot; made here when no Molecule run has left it."""
     name = snapshot_name()
-    probe = subprocess.run(
-        [*LAB, "start", "integration", "--from", name], capture_output=True, text=True, check=False
-    )
-    if probe.returncode == 0:
-        _lab("stop", "integration")
-    elif "no snapshot" in probe.stderr:
-        _converge_and_freeze(name)
-    else:
-        pytest.fail(probe.stderr)
+    with (ROOT / "build" / "converged.lock").open("w") as lock:
+        # One of the parallel workers makes it, the others wait.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        start = [*LAB, "start", "integration-probe", "--from", name]
+        probe = subprocess.run(start, capture_output=True, text=True, check=False)
+        if probe.returncode == 0:
+            _lab("stop", "integration-probe")
+        elif "no snapshot" in probe.stderr:
+            _converge_and_freeze(name)
+        else:
+            pytest.fail(probe.stderr)
     return name
 
 
@@ -122,7 +122,7 @@ def _converge_and_freeze(name: str) -> None:
 @pytest.fixture
 def host(converged: str) -> Iterator[LabHost]:
     """A fresh copy of the converged host, gone after the test."""
-    machine = LabHost("integration")
+    machine = LabHost("integration-" + os.environ.get("PYTEST_XDIST_WORKER", "alone"))
     _lab("start", machine.name, "--from", converged)
     try:
         yield machine

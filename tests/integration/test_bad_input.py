@@ -44,17 +44,39 @@ def test_an_engine_that_does_not_answer_stops_the_run(host):
     assert host.sh(STATE) == before
 
 
-def test_a_package_repository_that_is_down(host):
+def test_a_repository_that_is_down_costs_no_former_configuration(host):
+    host.sh("systemctl stop simgpu-repo")
+    before = host.sh(STATE)
+    run = host.play("-e", "toolkit_version=1.20.0-1")
+    assert run.rc == 2
+    assert "1.20.0-1 could not be installed from http://127.0.0.1:8099/" in run.output
+    assert host.sh(STATE) == before
+
+
+def test_somebody_elses_repository_file_is_respected(host):
+    host.sh(
+        "mv /etc/apt/sources.list.d/steadygpu-toolkit.sources "
+        "/etc/apt/sources.list.d/vendor.sources; apt-mark unhold nvidia-container-toolkit; "
+        "apt-get -y purge nvidia-container-toolkit"
+    )
+    before = host.sh(STATE)
+    run = host.play()
+    assert run.rc == 2
+    assert "vendor.sources names the repository already" in run.output
+    assert host.sh(STATE) == before
+
+
+def test_a_repository_that_is_down_leaves_a_new_host_bare(host):
     host.sh(
         "apt-mark unhold libnvidia-container1 libnvidia-container-tools nvidia-container-toolkit "
         "nvidia-container-toolkit-base; apt-get -y purge nvidia-container-toolkit; "
-        "rm -f /etc/apt/sources.list.d/nvidia-container-toolkit.sources "
+        "rm -f /etc/apt/sources.list.d/steadygpu-toolkit.sources "
         "/etc/apt/preferences.d/steadygpu-toolkit.pref; systemctl stop simgpu-repo"
     )
     before = host.sh(STATE)
     run = host.play()
     assert run.rc == 2
-    assert "could not be installed from http://127.0.0.1:8099/" in run.output
+    assert "1.19.1-1 could not be installed from http://127.0.0.1:8099/" in run.output
     assert host.sh(STATE) == before
 
 

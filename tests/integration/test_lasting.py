@@ -9,12 +9,6 @@ from __future__ import annotations
 BUSYBOX = "tar -C /usr -c bin/busybox | docker import - busybox"
 
 
-def test_a_second_run_changes_nothing(host):
-    run = host.play()
-    assert run.rc == 0, run.output
-    assert run.tasks_changed(host.name) == 0
-
-
 def test_gpus_and_their_spec_are_back_after_a_reboot(host):
     host.sh(BUSYBOX)
     host.reboot()

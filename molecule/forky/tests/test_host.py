@@ -21,7 +21,7 @@ def test_foreign_keys_kept_value_place_and_mode(host):
     assert daemon_json.mode == 0o640
 
 
-def test_the_daemon_took_live_restore_without_a_restart(host):
+def test_the_daemon_took_live_restore(host):
     assert host.check_output("docker info --format '{{.LiveRestoreEnabled}}'") == "true"
 
 

@@ -54,6 +54,7 @@ class Wishes:
 
     require_gpu: bool = True
     toolkit_version: str | None = None
+    live_restore: bool = False
     engine_from_distribution: bool = True
 
 
@@ -64,13 +65,13 @@ Rule = Callable[[Facts, Wishes], Iterator[Finding]]
 def platform_key(os_facts: Mapping[str, Any]) -> str:
     """The name of a distribution in the platform table, for example ``debian 13``.
 
-    Debian's testing and unstable have no version id; they are known by their codename.
+    Debian's testing and unstable have no version id.
     Rebuilds of RHEL count as RHEL of the same major version.
     """
     family, name = os_facts.get("family"), os_facts.get("id")
     version = str(os_facts.get("version_id") or "")
     if name == "debian":
-        return "debian " + (version if version in ("12", "13") else "forky/sid")
+        return "debian " + (version or "forky/sid")
     if family == "rhel":
         return "rhel " + version.split(".", maxsplit=1)[0]
     return f"{name} {version}".strip()
@@ -178,6 +179,15 @@ def _engine(facts: Facts, wishes: Wishes) -> Iterator[Finding]:
             str(docker.get("reason")),
             "an answer on its socket",
             "look at: journalctl -b -u docker",
+        )
+    if wishes.live_restore and (docker.get("swarm") or {}).get("active"):
+        yield Finding(
+            "PF-SWARM-LIVE-RESTORE",
+            "error",
+            "Docker does not start on a Swarm node with live-restore",
+            "an active Swarm node",
+            "engine_config without live-restore",
+            "set engine_config for this host without live-restore, and drain it before changes",
         )
     if docker["status"] == "absent":
         offered = _PLATFORMS.get(platform_key(facts["os"]), {}).get("engine")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from .. import cgroups, osinfo, packages, units
@@ -77,7 +77,11 @@ def _docker(
 ) -> DockerInfo:
     if not live:
         return DockerInfo("absent", "a recorded tree has no daemon")
-    return read_docker(service, DockerClient(socket_path, deadline_s), root)
+    docker = read_docker(service, DockerClient(socket_path, deadline_s), root)
+    if docker.version is not None:
+        return docker
+    # What is installed decides what can be configured, also before its first start.
+    return replace(docker, version=program_version("dockerd", deadline_s))
 
 
 def _docker_section(docker: DockerInfo, service: Service, root: str) -> dict[str, Any]:
@@ -99,6 +103,7 @@ def _docker_section(docker: DockerInfo, service: Service, root: str) -> dict[str
             "spec_dirs": docker.cdi_spec_dirs,
             "devices": docker.cdi_devices,
         },
+        "swarm": {"active": docker.swarm_active, "state": docker.swarm_state},
         "containers": {
             "running": info.get("ContainersRunning"),
             "total": info.get("Containers"),

@@ -44,6 +44,6 @@ def program_version(program: str, deadline_s: float = 30.0) -> str | None:
 
 
 def parse_version(text: str) -> str | None:
-    """The version in ``runc version 1.1.15+ds1`` or ``containerd github.com/… 1.7.24~ds1 …``."""
-    match = re.search(r"(?:^|\s)v?(\d+\.\d+\.\d+\S*)", text)
+    """The version in ``runc version 1.1.15+ds1`` or ``Docker version 26.1.5+dfsg1, build …``."""
+    match = re.search(r"(?:^|\s)v?(\d+\.\d+\.\d+[^\s,]*)", text)
     return match.group(1) if match else None

@@ -35,7 +35,8 @@ class EngineState:
     """The daemon at one moment; ``status`` as in :class:`.docker.DockerInfo`.
 
     ``running`` names the containers that a stop would end. ``started_at`` is the start of
-    the daemon's process in seconds since the epoch. ``flags`` are those of its unit.
+    the daemon's process in seconds since the epoch. ``flags`` are those of its unit, and
+    ``has_unit`` says that there is one which could be started.
     """
 
     status: str
@@ -46,6 +47,7 @@ class EngineState:
     swarm_active: bool = False
     started_at: float | None = None
     flags: Mapping[str, str] = field(default_factory=dict)
+    has_unit: bool = True
 
 
 class DockerDaemon:
@@ -78,31 +80,49 @@ class DockerDaemon:
             swarm_active=docker.swarm_active,
             started_at=process_start(service.main_pid) if service.main_pid else None,
             flags=service.flags,
+            has_unit=service.load_state != "not-found",
         )
 
     def reload(self) -> None:
         """SIGHUP through systemd, then wait for the daemon's own word that it has reloaded.
 
         The signal returns at once and always with success, and dockerd reports a file it
-        does not like only in its log; a finished reload is an event of the engine.
+        does not like only in its log; a finished reload is an event of the engine. A daemon
+        that is too busy to answer has not reloaded yet. Raises units.UnitError.
         """
         began = time.time()
         units.act("reload", UNIT, self._restart_timeout_s)
         deadline = time.monotonic() + self._restart_timeout_s
-        while not self._client.daemon_events("reload", began):
+        while not self._has_reloaded(began):
             if time.monotonic() > deadline:
                 raise units.UnitError(
                     f"dockerd did not report a reload within {self._restart_timeout_s:g} s. "
-                    f"See: journalctl -b -u "
-                    f"{UNIT}"
+                    f"See: journalctl -b -u {UNIT}"
                 )
             time.sleep(_POLL_S)
 
+    def _has_reloaded(self, since: float) -> bool:
+        try:
+            return bool(self._client.daemon_events("reload", since))
+        except (EngineUnreachableError, EngineError):
+            return False
+
     def restart(self) -> None:
         """Restart and wait until systemd calls it started. Raises units.UnitError."""
+        self._launch("restart")
+
+    def start(self) -> None:
+        """Start and wait until systemd calls it started. Raises units.UnitError."""
+        self._launch("start")
+
+    def _launch(self, verb: str) -> None:
         # A unit that failed too often in a row is not started again without this.
         run(["systemctl", "reset-failed", UNIT])
-        units.act("restart", UNIT, self._restart_timeout_s)
+        units.act(verb, UNIT, self._restart_timeout_s)
+
+    def stop(self) -> None:
+        """Stop it, and systemd's attempts to start it again. Raises units.UnitError."""
+        units.act("stop", UNIT, self._restart_timeout_s)
 
     def log(self) -> str:
         """The daemon's last words."""

@@ -41,6 +41,14 @@ def record_path_of(path: str) -> str:
     return RECORD_PATH.replace(".json", path.replace("/", "-") + ".json")
 
 
+_SWARM_CONFLICT = (
+    "this host is a Swarm node and live-restore is true. dockerd takes that on reload and then "
+    "refuses its next start (--live-restore daemon configuration is incompatible with swarm "
+    "mode). Take live-restore out of the configuration of Swarm nodes (engine_config of the role "
+    "engine), or let the node leave the Swarm"
+)
+
+
 class DaemonRefusedError(Exception):
     """Nothing was changed, and the message says why and what to do."""
 
@@ -57,6 +65,12 @@ class Engine(Protocol):
     def restart(self) -> None:
         """Start it anew, also when it is not running. Raises UnitError."""
 
+    def start(self) -> None:
+        """Start it. Raises UnitError."""
+
+    def stop(self) -> None:
+        """Stop it, and systemd's attempts to start it again. Raises UnitError."""
+
     def log(self) -> str:
         """Its last words."""
 
@@ -66,7 +80,10 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Wish:
-    """What the user asks. ``restart`` is ``when_safe``, ``never`` or ``always``."""
+    """What the user asks. ``restart`` is ``when_safe``, ``never`` or ``always``.
+
+    ``start``: a daemon that is stopped is to run afterwards.
+    """
 
     config: Mapping[str, Any]
     present: bool = True
@@ -74,11 +91,17 @@ class Wish:
     restart: str = "when_safe"
     validate: bool = True
     path: str = CONFIG_PATH
+    start: bool = False
+
+    @property
+    def leaves_file(self) -> bool:
+        """Is nothing asked of the file? Then it may even be broken, it is not ours."""
+        return self.present and not self.config
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What will be done. ``how`` is ``none``, ``reload``, ``restart`` or ``not_running``.
+    """What will be done; ``how``: ``none``, ``reload``, ``restart``, ``start``, ``not_running``.
 
     ``pending`` says why a needed restart is left to somebody else (None: none is needed).
     ``live_restore_first``: reload, see live-restore take effect, only then restart.
@@ -101,7 +124,7 @@ class Plan:
     @property
     def changed(self) -> bool:
         """Does the file change, or the daemon learn something?"""
-        return self.before != self.after or self.how in ("reload", "restart")
+        return self.before != self.after or self.how in ("reload", "restart", "start")
 
     @property
     def gone_runtimes(self) -> list[str]:
@@ -118,13 +141,17 @@ def make_plan(
 ) -> Plan:
     """Decide. Raises DaemonRefusedError for a file, a key or a restart that cannot be."""
     before = read_text(wish.path)
-    if wish.present and not wish.config:
+    if wish.leaves_file:
         nothing = Change(hot=(), cold=(), neutral={})
-        return Plan(wish, before, before, Record(), Record(), nothing, "none", (), ())
+        plan = Plan(wish, before, before, Record(), Record(), nothing, "none", (), ())
+        return _decide(plan, engine.state(), {}) if wish.start else plan
     record, merge = _merge(wish, before, record_path)
     state = engine.state()
     old, new = document(before), document(merge.text)
     touched = classify(old, new, state.version or "")
+    ours = "live-restore" in touched.keys or (wish.present and "live-restore" in wish.config)
+    if ours and new.get("live-restore") and state.swarm_active:
+        raise DaemonRefusedError(f"{wish.path} was left as it is: {_SWARM_CONFLICT}")
     if merge.text != before:
         warnings = _check(wish, merge.text, new, touched, state, engine, is_program)
         change = touched
@@ -210,10 +237,7 @@ def _untaken(wish: Wish, record: Record, new: Mapping[str, Any], state: EngineSt
         keys.extend(key for key in record.pending if key not in keys)
     if state.status != "running":
         keys = []
-    named = by_name(keys, new, state.version or "")
-    # A pending key that is no longer in the file was to be forgotten: only a restart can.
-    removed = tuple(key for key in keys if key not in new)
-    return replace(named, cold=named.cold + removed)
+    return by_name(keys, new, state.version or "")
 
 
 def _started_after(path: str, state: EngineState) -> bool:
@@ -225,50 +249,61 @@ def _started_after(path: str, state: EngineState) -> bool:
 
 def _decide(plan: Plan, state: EngineState, new: Mapping[str, Any]) -> Plan:
     """How the daemon gets to know, and whether that may be done."""
-    if not plan.change.keys:
-        return plan
-    if state.status in ("stopped", "absent"):
-        return replace(plan, how="not_running")
-    if state.status != "running":
+    path, change = plan.wish.path, plan.change
+    if state.status == "unreachable" and (change.keys or plan.wish.start):
         raise DaemonRefusedError(
-            f"{plan.wish.path} was left as it is, because the daemon could not be asked: "
-            f"{state.reason}"
+            f"{path} was left as it is, because the daemon could not be asked: {state.reason}"
         )
-    if not plan.change.cold:
+    if state.status == "stopped" and state.has_unit and plan.wish.start:
+        return replace(plan, how="start")
+    if not change.keys:
+        return plan
+    if state.status != "running":
+        return replace(plan, how="not_running")
+    if not change.cold:
         return replace(plan, how="reload")
-    told = "{} cannot be reloaded".format(", ".join(plan.change.cold))
+    told = "{} cannot be reloaded".format(", ".join(change.cold))
     if plan.wish.restart == "never":
-        how = "reload" if plan.change.hot else "none"
+        how = "reload" if change.hot else "none"
         return replace(plan, how=how, pending=told + " and restart is never")
-    victims = endangered(state, new)
+    if state.swarm_active and new.get("live-restore"):
+        raise DaemonRefusedError(f"{path} was left as it is: {told}, and {_SWARM_CONFLICT}")
+    victims = endangered(state, new, change)
     if not victims or plan.wish.restart == "always":
         return replace(plan, how="restart")
-    if new.get("live-restore") and not state.swarm_active:
+    if new.get("live-restore") and not change.unprotected:
         return replace(plan, how="restart", live_restore_first=True)
-    if state.info.get("LiveRestoreEnabled"):
+    if state.info.get("LiveRestoreEnabled") and not change.unprotected:
         return replace(plan, how="restart", live_restore_last=True)
-    raise DaemonRefusedError(_why_not(plan.wish.path, told, victims, state))
+    raise DaemonRefusedError(_why_not(path, told, victims, change, state))
 
 
-def endangered(state: EngineState, new: Mapping[str, Any]) -> tuple[str, ...]:
-    """The containers that a restart into configuration ``new`` would end.
+def endangered(state: EngineState, new: Mapping[str, Any], change: Change) -> tuple[str, ...]:
+    """The containers that a restart into configuration ``new`` would end, of those listed.
 
     live-restore must hold on both sides: the old daemon must leave the containers alone
-    when it stops, and the new one must adopt them instead of ending them.
+    when it stops, and the new one must adopt them instead of ending them. Even then it
+    does not carry them over every ``change``.
     """
     kept = bool(state.info.get("LiveRestoreEnabled")) and bool(
         new.get("live-restore") or "--live-restore" in state.flags
     )
-    return () if kept else state.running
+    return () if kept and not change.unprotected else state.running
 
 
-def _why_not(path: str, told: str, victims: tuple[str, ...], state: EngineState) -> str:
-    ways = "stop these containers first, set live-restore: true, or say restart: always"
-    if state.swarm_active:
-        ways = (
-            "drain this Swarm node (Swarm excludes live-restore), stop these containers, or say "
-            "restart: always"
+def _why_not(
+    path: str, told: str, victims: tuple[str, ...], change: Change, state: EngineState
+) -> str:
+    ways = "stop these containers first, {}or say restart: always"
+    if change.unprotected:
+        told += ", live-restore does not keep containers over a change of {}".format(
+            ", ".join(change.unprotected)
         )
+        ways = ways.format("")
+    elif state.swarm_active:
+        ways = "drain this Swarm node (Swarm excludes live-restore), " + ways.format("")
+    else:
+        ways = ways.format("set live-restore: true, ")
     return (
         "{} was left as it is: {}, and a restart of Docker would end {} running "
         "container(s): {}. Ways out: {}; restart: never writes the file and leaves the "

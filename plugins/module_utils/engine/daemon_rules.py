@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Callable
 
 from ..versions import at_least
@@ -44,6 +44,29 @@ _HOT = frozenset(
 # driver is registered only then, and so is the image store chosen.
 _HOT_FEATURES = frozenset(("buildkit",))
 
+# What live-restore does not carry containers over: it needs the same bridge, storage and
+# containerd on both sides (docs.docker.com, "Live restore", "Impact of live restore upon
+# restart"). Of two more keys only one part each counts, see ``_unprotected``.
+_UNPROTECTED = frozenset(
+    (
+        "data-root",
+        "exec-root",
+        "graph",
+        "storage-driver",
+        "storage-opts",
+        "userns-remap",
+        "containerd",
+        "containerd-namespace",
+        "containerd-plugins-namespace",
+        "bip",
+        "bip6",
+        "bridge",
+        "default-address-pools",
+        "fixed-cidr",
+        "fixed-cidr-v6",
+    )
+)
+
 # dockerd accepts any name here and does nothing with one it does not know.
 _FEATURES = frozenset(
     ("buildkit", "cdi", "containerd-snapshotter", "containerd-migration", "time-namespaces")
@@ -56,11 +79,14 @@ class Change:
 
     ``hot`` and ``cold`` are top-level keys; a cold one needs a restart. ``neutral`` are
     values to reload with first, because an absent key keeps its old value on reload.
+    ``unprotected`` are those cold keys, as ``features.containerd-snapshotter`` where only a
+    part counts, for which live-restore does not keep running containers.
     """
 
     hot: tuple[str, ...]
     cold: tuple[str, ...]
     neutral: Mapping[str, Any]
+    unprotected: tuple[str, ...] = ()
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -72,11 +98,25 @@ def classify(before: Mapping[str, Any], after: Mapping[str, Any], version: str) 
     """Sort what differs into reloadable and not, for a daemon of this version."""
     keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]
     hot = [key for key in keys if _is_hot(key, before, after, version)]
+    cold = [key for key in keys if key not in hot]
     return Change(
         hot=tuple(hot),
-        cold=tuple(key for key in keys if key not in hot),
+        cold=tuple(cold),
         neutral={key: NEUTRAL[key] for key in hot if key not in after},
+        unprotected=tuple(name for key in cold for name in _unprotected(key, before, after)),
     )
+
+
+def _unprotected(key: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """The part of a cold key, by name, whose change live-restore does not cover; [] for none."""
+    if key == "features":
+        name = "containerd-snapshotter"
+        differs = _object(before, key).get(name) != _object(after, key).get(name)
+        return [f"{key}.{name}"] if differs else []
+    if key == "exec-opts":
+        differs = cgroup_driver(before) != cgroup_driver(after)
+        return [f"{key} native.cgroupdriver"] if differs else []
+    return [key] if key in _UNPROTECTED else []
 
 
 def _is_hot(key: str, before: Mapping[str, Any], after: Mapping[str, Any], version: str) -> bool:
@@ -90,8 +130,17 @@ def _is_hot(key: str, before: Mapping[str, Any], after: Mapping[str, Any], versi
 
 
 def by_name(keys: Sequence[str], after: Mapping[str, Any], version: str) -> Change:
-    """As :func:`classify` for keys that are in the file already and were never taken."""
-    return classify({}, {key: after[key] for key in keys if key in after}, version)
+    """As :func:`classify` for keys that were never taken, whatever the daemon has for them.
+
+    One that is no longer in the file was to be forgotten: only a restart does that.
+    """
+    there = classify({}, {key: after[key] for key in keys if key in after}, version)
+    gone = tuple(key for key in keys if key not in after)
+    return replace(
+        there,
+        cold=there.cold + gone,
+        unprotected=there.unprotected + tuple(key for key in gone if key in _UNPROTECTED),
+    )
 
 
 # -- what the daemon says of itself ------------------------------------------------------

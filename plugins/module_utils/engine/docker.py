@@ -18,7 +18,7 @@ from .services import Service
 
 @dataclass(frozen=True)
 class DockerInfo:
-    """What the daemon says of itself. Versions and lists are empty when it does not run.
+    """What the daemon says of itself. Versions and lists are empty when it does not answer.
 
     ``status`` is ``running``, ``stopped``, ``unreachable`` (it should run and does not
     answer; ``reason`` says what was seen) or ``absent``. ``cdi_devices`` is None where the
@@ -55,8 +55,12 @@ class DockerInfo:
     @property
     def swarm_active(self) -> bool:
         """Is this a node of a Swarm (or joining one)?"""
-        state = (self.info.get("Swarm") or {}).get("LocalNodeState", "inactive")
-        return state not in ("", "inactive")
+        return self.swarm_state not in (None, "inactive")
+
+    @property
+    def swarm_state(self) -> str | None:
+        """``inactive``, ``pending``, ``active``, ``error`` or ``locked``; None when not known."""
+        return (self.info.get("Swarm") or {}).get("LocalNodeState") or None
 
 
 def read_docker(service: Service, client: DockerClient, root: str = "/") -> DockerInfo:

@@ -30,9 +30,6 @@ DEFAULT_SOCKET = "/var/run/docker.sock"
 # speaks it; an older one is asked in its own newest version.
 NEWEST_API = (1, 51)
 
-# From this version on, a log stream says in its content type whether it is framed.
-_TYPED_STREAMS_API = (1, 42)
-
 _READ_SIZE = 65536
 _FRAME_HEADER = struct.Struct(">BxxxL")
 
@@ -67,12 +64,12 @@ class ExecResult:
 
 @dataclass(frozen=True)
 class _Answer:
-    content_type: str
     headers: Mapping[str, str]
     body: bytes
 
     def json(self) -> Any:
-        return json.loads(self.body.decode("utf-8", "replace")) if self.body.strip() else None
+        """The body; None for an empty one. Raises EngineError for what is no JSON."""
+        return _parsed(self.body.decode("utf-8", "replace")) if self.body.strip() else None
 
 
 class _Deadline:
@@ -149,7 +146,7 @@ class DockerClient:
             "filters": json.dumps({"type": ["daemon"], "event": [action]}),
         }
         lines = self._call("GET", "/events", query).body.decode("utf-8", "replace").splitlines()
-        return [json.loads(line) for line in lines if line.strip()]
+        return [_parsed(line) for line in lines if line.strip()]
 
     # -- containers ---------------------------------------------------------------------
 
@@ -176,19 +173,6 @@ class DockerClient:
         """Start a container; starting a running one is no error."""
         self._call("POST", _container(container, "start"))
 
-    def stop(self, container: str, grace_s: int = 5) -> None:
-        """SIGTERM, then SIGKILL after ``grace_s`` seconds; stopping twice is no error."""
-        self._call(
-            "POST",
-            _container(container, "stop"),
-            {"t": str(grace_s)},
-            deadline_s=self.deadline_s + grace_s,
-        )
-
-    def kill(self, container: str, signal_name: str = "SIGKILL") -> None:
-        """Send a signal to the container's first process."""
-        self._call("POST", _container(container, "kill"), {"signal": signal_name})
-
     def remove(self, container: str, force: bool = False) -> None:
         """Delete a container with its anonymous volumes; ``force`` kills it first."""
         query = {"force": "1" if force else "0", "v": "1"}
@@ -202,19 +186,6 @@ class DockerClient:
         """Change limits of a living container (``NanoCpus``, ``Memory`` …); the warnings."""
         answer = self._object("POST", _container(container, "update"), body=resources)
         return [str(line) for line in answer.get("Warnings") or []]
-
-    def wait(self, container: str, deadline_s: float | None = None) -> int:
-        """Wait until the container is not running; its exit status."""
-        answer = self._call("POST", _container(container, "wait"), deadline_s=deadline_s).json()
-        return int(answer["StatusCode"])
-
-    def logs(self, container: str) -> tuple[str, str]:
-        """All that the container wrote so far: (stdout, stderr). A terminal has only stdout."""
-        query = {"stdout": "1", "stderr": "1"}
-        answer = self._call("GET", _container(container, "logs"), query)
-        raw = answer.content_type.endswith("raw-stream") and self.api >= _TYPED_STREAMS_API
-        out, err = (answer.body, b"") if raw else demultiplex(answer.body)
-        return out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
 
     def exec_run(
         self, container: str, argv: Sequence[str], deadline_s: float | None = None
@@ -264,7 +235,7 @@ class DockerClient:
         )
         image = ""
         for line in answer.body.decode("utf-8", "replace").splitlines():
-            message = json.loads(line) if line.strip() else {}
+            message = _parsed(line) if line.strip() else {}
             if "error" in message:
                 asked = f"the import of image {repo}:{tag}"
                 raise EngineError(0, asked, str(message["error"]))
@@ -378,7 +349,7 @@ def _exchange(
     promised = int(lowered.get("content-length", len(whole)))
     if len(whole) < promised:
         raise http.client.IncompleteRead(whole, promised - len(whole))
-    return response.status, _Answer(lowered.get("content-type", ""), lowered, whole)
+    return response.status, _Answer(lowered, whole)
 
 
 def demultiplex(stream: bytes) -> tuple[bytes, bytes]:
@@ -401,11 +372,18 @@ def _container(container: str, verb: str = "") -> str:
     return "/containers/" + quote(container, safe="") + ("/" + verb if verb else "")
 
 
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise EngineError(0, "our question", f"no JSON but {text[:80]!r}") from error
+
+
 def _reason(answer: _Answer) -> str:
     """The engine's own words: ``{"message": …}``, or the plain body of an odd answer."""
     try:
         parsed = answer.json()
-    except ValueError:
+    except EngineError:
         parsed = None
     if isinstance(parsed, dict) and "message" in parsed:
         return str(parsed["message"]).strip()

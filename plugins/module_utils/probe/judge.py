@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from .limits import Group, spelled, tightest
 from .sight import DENIED, DENIED_ELSEWHERE, NO_DRIVER, OPENED, Sight
 
 # CUDA opens both beside the GPU's own node.
@@ -70,16 +72,21 @@ class Expectation:
 class SliceSight:
     """A running container's place, as the host sees it.
 
-    ``wanted`` and ``containing`` are cgroup paths (of the slice, and of the container);
-    ``limits`` pairs a cgroup file of the slice with (seen text, text that systemd's own
-    values stand for), for the limits that are set; ``tasks`` is the slice's pids.current.
+    ``wanted`` is the slice's cgroup path; ``path`` are the container's cgroup and those
+    above it, the lowest first; ``limits`` are the slice's as systemd holds them, by cgroup
+    file, only those that are set; ``tasks`` is the slice's pids.current.
     """
 
     name: str
     wanted: str
-    containing: str
-    limits: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    path: Sequence[Group] = ()
+    limits: Mapping[str, float] = field(default_factory=dict)
     tasks: int | None = None
+
+    @property
+    def containing(self) -> str:
+        """The container's cgroup, or "" when it is gone."""
+        return self.path[0].path if self.path else ""
 
 
 def judge_device(sight: Sight, expected: Expectation) -> list[Check]:
@@ -160,32 +167,44 @@ def judge_slice(sight: SliceSight) -> list[Check]:
         if inside
         else "look at the engine's cgroup driver (docker info) and at its cgroup-parent",
     )
+    return [place, _limits(sight, place)]
+
+
+def _limits(sight: SliceSight, place: Check) -> Check:
+    """Does the kernel hold the slice's limits around the container?"""
     title = f"the limits of {sight.name} hold them"
-    if not inside:
-        return [place, Check("slice_limits", title, None, "not inside", "inside", place.advice)]
+    if not place.ok:
+        return Check("slice_limits", title, None, "not inside", "inside", place.advice)
     if not sight.limits:
-        return [
-            place,
-            Check("slice_limits", title, None, "the slice has no limit", "memory, CPU or tasks"),
-        ]
-    wrong = {name: pair for name, pair in sight.limits.items() if pair[0] != pair[1]}
-    counted = bool(sight.tasks)
+        return Check("slice_limits", title, None, "the slice has no limit", "memory, CPU or tasks")
+    (own,) = (group for group in sight.path if group.path == sight.wanted)
+    # The slice's own group is on the container's way up, so no limit in force is looser.
+    held = all(own.limit(file) == limit for file, limit in sight.limits.items())
     fault = ""
-    if wrong:
+    if not held:
         fault = "the kernel holds other values than systemd: run the slices role again"
-    elif not counted:
+    elif not sight.tasks:
         fault = "no task is accounted to the slice: is the pids controller enabled?"
-    return [
-        place,
-        Check(
-            "slice_limits",
-            title,
-            not wrong and counted,
-            _pairs({name: pair[0] for name, pair in sight.limits.items()}, sight.tasks),
-            _pairs({name: pair[1] for name, pair in sight.limits.items()}, None),
-            fault,
-        ),
-    ]
+    seen = [_limit_seen(sight, own, file) for file in sorted(sight.limits)]
+    if sight.tasks is not None:
+        seen.append(f"{sight.tasks} tasks inside")
+    return Check(
+        "slice_limits",
+        title,
+        not fault,
+        ", ".join(seen),
+        ", ".join(spelled(file, limit) for file, limit in sorted(sight.limits.items())),
+        fault,
+    )
+
+
+def _limit_seen(sight: SliceSight, own: Group, file: str) -> str:
+    """The slice's own limit, and where on the container's way up a tighter one comes first."""
+    text = spelled(file, own.limit(file))
+    limit, where = tightest(sight.path, file)
+    if where not in ("", own.path) and limit < (own.limit(file) or math.inf):
+        text += f" ({spelled(file, limit)} at {where})"
+    return text
 
 
 def skipped(check_id: str, title: str, reason: str) -> Check:
@@ -291,10 +310,3 @@ def _result(node: str, result: str | None, expected: Expectation) -> str:
 
 def _listed(nodes: Sequence[str]) -> str:
     return ", ".join(nodes) or "none"
-
-
-def _pairs(values: Mapping[str, str], tasks: int | None) -> str:
-    shown = [f"{name} {value}" for name, value in sorted(values.items())]
-    if tasks is not None:
-        shown.append(f"{tasks} tasks inside")
-    return ", ".join(shown)

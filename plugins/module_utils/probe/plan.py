@@ -85,10 +85,12 @@ def container(
 UPDATE: dict[str, Any] = {"PidsLimit": 48}
 
 
-def node_of(device: str) -> str | None:
-    """The GPU node that a CDI name stands for by index; None when the name has no index.
+def gpu_of(device: str) -> int | str | None:
+    """The index or the UUID of the GPU in a CDI name; None when the name has neither.
 
-    ``nvidia.com/gpu=0`` and its MIG device ``nvidia.com/gpu=0:1`` are behind /dev/nvidia0.
+    ``nvidia.com/gpu=0`` is index 0, and so is its MIG device ``nvidia.com/gpu=0:1``.
     """
-    match = re.fullmatch(r"[^=]+=([0-9]+)(?::[0-9]+)?", device)
-    return "/dev/nvidia" + match.group(1) if match else None
+    match = re.fullmatch(r"[^=]+=(?:([0-9]+)(?::[0-9]+)?|(GPU-[0-9a-f-]+))", device)
+    if match is None:
+        return None
+    return match.group(2) or int(match.group(1))

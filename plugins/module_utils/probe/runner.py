@@ -20,9 +20,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from .. import units
+from .. import cgroups, units
 from ..engine.docker_api import DEFAULT_SOCKET, DockerClient, EngineError, EngineUnreachableError
 from . import host, plan
+from .budget import Budget, DeadlinePassedError
 from .judge import (
     Check,
     Expectation,
@@ -32,11 +33,17 @@ from .judge import (
     judge_later,
     judge_slice,
     skipped,
+    summary,
 )
+from .legacy import cgroups_with_gpus, legacy_gpu_containers
+from .limits import limits_of_unit
 from .sight import Sight, SightError, command, parse
 
 _LOCK = "/run/lock/steadygpu-probe.lock"
 _OURS = {"label": [plan.LABEL + "=1"]}
+
+# What the removal of the containers may take when the proof has used up its own time.
+_CLEAN_UP_S = 30.0
 
 _AFTER_RELOAD = "systemctl daemon-reload and the start of a third container"
 _AFTER_UPDATE = "docker update of the first container"
@@ -48,13 +55,16 @@ class ProbeError(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """What to prove. ``device`` is a CDI name, ``slice_name`` the slice to run in."""
+    """What to prove. ``device`` is a CDI name, ``slice_name`` the slice to run in.
+
+    ``deadline_s`` bounds the whole proof, cleaning up left out.
+    """
 
     device: str = "nvidia.com/gpu=0"
     expect_node: str | None = None
     slice_name: str | None = None
     socket: str = DEFAULT_SOCKET
-    deadline_s: float = 60.0
+    deadline_s: float = 120.0
     daemon_reload: bool = True
     accept_simulated: bool = False
     keep_image: bool = False
@@ -63,14 +73,16 @@ class Options:
 def verify(options: Options) -> list[Check]:
     """Prove the promises on this host. Raises ProbeError before anything was started.
 
-    An engine that fails half-way is a failed check beside those that were made before.
+    An engine that fails half-way, or is too late, is a failed check beside those that were
+    made before.
     """
-    expected = expectation(options, host.gpu_nodes())
+    expected = expectation(options, host.gpu_nodes(), host.node_of(options.device))
     if not host.has_merged_usr():
         raise ProbeError(
             "/bin and /lib are no links into /usr: the probe runs the host's own shell from a "
             "read-only mount of /usr. Wanted a distribution with a merged /usr"
         )
+    budget = Budget(options.deadline_s)
     client = DockerClient(options.socket, options.deadline_s)
     checks: list[Check] = []
     with _lock():
@@ -78,30 +90,43 @@ def verify(options: Options) -> list[Check]:
             information = client.info()
         except (EngineError, EngineUnreachableError) as error:
             raise ProbeError(str(error)) from error
-        run = _Run(client, options, expected, information)
+        run = _Run(client, budget, options, expected, information)
         try:
             run.prepare()
             for step in (run.first_look, run.place, run.reload, run.update):
                 checks.extend(step())
-        except (EngineError, EngineUnreachableError, SightError, units.UnitError) as error:
-            checks.append(_broken(str(error), options))
+        except (
+            DeadlinePassedError,
+            EngineError,
+            EngineUnreachableError,
+            SightError,
+            units.UnitError,
+        ) as error:
+            said = str(error)
+            checks.append(_late(said, options, checks) if budget.spent else _broken(said, options))
         finally:
+            budget.at_least(_CLEAN_UP_S)
             checks.extend(run.clean_up())
     return checks
 
 
-def expectation(options: Options, numbers: dict[str, str]) -> Expectation:
-    """Which node the device must turn out to be. Raises ProbeError. Pure."""
+def expectation(options: Options, numbers: dict[str, str], derived: str | None) -> Expectation:
+    """Which node the device must turn out to be. Raises ProbeError. Pure.
+
+    ``numbers`` are the host's GPU nodes with their ``MAJOR:MINOR``; ``derived`` is what the
+    driver says of the name, for when the user says nothing.
+    """
     if not numbers:
         raise ProbeError(
             "this host has no GPU node (/dev/nvidia0 …): wanted a loaded driver. Look at "
             "lsmod and nvidia-smi; nvidia-modprobe -c 0 makes the nodes"
         )
-    node = options.expect_node or plan.node_of(options.device)
+    node = options.expect_node or derived
     if node is None:
         raise ProbeError(
-            f"{options.device}: a name without an index does not tell its device node. "
-            "Wanted a name such as nvidia.com/gpu=0, or the node in expect_node"
+            f"{options.device}: nothing in /proc/driver/nvidia/gpus tells its device node. Wanted "
+            "the index or the UUID of a GPU of this host, such as nvidia.com/gpu=0, or the node "
+            "in expect_node"
         )
     if node not in numbers:
         raise ProbeError(
@@ -134,17 +159,25 @@ class _Run:
     def __init__(
         self,
         client: DockerClient,
+        budget: Budget,
         options: Options,
         expected: Expectation,
         information: dict[str, Any],
     ) -> None:
         self._client = client
+        self._budget = budget
         self._options = options
         self._expected = expected
         self._information = information
         self._image = ""
         self._made_image = False
         self._device = self._bare = self._third = ""
+
+    @property
+    def _engine(self) -> DockerClient:
+        """The client, given what is left of the time. Raises DeadlinePassedError."""
+        self._client.deadline_s = self._budget.left()
+        return self._client
 
     def prepare(self) -> None:
         """Remove leftovers, import the image, create the containers and start two."""
@@ -154,12 +187,12 @@ class _Run:
         device = plan.container(self._image, self._options.device, parent)
         bare = plan.container(self._image, None, parent)
         self._device, self._bare, self._third = _together(
-            lambda config: self._client.create_container(
+            lambda config: self._engine.create_container(
                 plan.NAME_PREFIX + secrets.token_hex(4), config
             ),
             [device, bare, bare],
         )
-        _together(self._client.start, [self._device, self._bare])
+        _together(self._engine.start, [self._device, self._bare])
 
     def first_look(self) -> list[Check]:
         device, bare = self._look()
@@ -172,12 +205,16 @@ class _Run:
             return []
         shown = units.show(name, ("ControlGroup", "MemoryMax", "TasksMax", "CPUQuotaPerSecUSec"))
         group = shown.get("ControlGroup", "")
-        wanted = host.limit_texts(shown, os.sysconf("SC_PAGE_SIZE"))
-        limits = {file: (host.limit_in_force(group, file), text) for file, text in wanted.items()}
-        tasks = host.cgroup_file(group, "pids.current") if group else None
-        pid = int(self._client.inspect(self._device)["State"]["Pid"])
-        sight = SliceSight(name, group, host.cgroup_of(pid), limits, int(tasks) if tasks else None)
-        return judge_slice(sight)
+        pid = int(self._engine.inspect(self._device)["State"]["Pid"])
+        return judge_slice(
+            SliceSight(
+                name=name,
+                wanted=group,
+                path=host.limits_on_path(cgroups.of_process(pid) or ""),
+                limits=limits_of_unit(shown, os.sysconf("SC_PAGE_SIZE")),
+                tasks=host.tasks_in(group) if group else None,
+            )
+        )
 
     def reload(self) -> list[Check]:
         """Let systemd rebuild what it knows, as any package update does, and look again."""
@@ -185,12 +222,12 @@ class _Run:
         if reason:
             title = "both still hold after " + _AFTER_RELOAD
             return [skipped("holds_after_reload", title, reason)]
-        units.daemon_reload(self._options.deadline_s)
-        self._client.start(self._third)
+        units.daemon_reload(self._budget.left())
+        self._engine.start(self._third)
         return [self._later("holds_after_reload", _AFTER_RELOAD)]
 
     def update(self) -> list[Check]:
-        self._client.update(self._device, plan.UPDATE)
+        self._engine.update(self._device, plan.UPDATE)
         return [self._later("holds_after_update", _AFTER_UPDATE)]
 
     def clean_up(self) -> list[Check]:
@@ -198,8 +235,8 @@ class _Run:
         try:
             self._remove_ours()
             if self._made_image and not self._options.keep_image:
-                self._client.remove_image(self._image)
-        except (EngineError, EngineUnreachableError) as error:
+                self._engine.remove_image(self._image)
+        except (EngineError, EngineUnreachableError, DeadlinePassedError) as error:
             return [
                 Check(
                     "cleaned_up",
@@ -218,7 +255,7 @@ class _Run:
     def _look(self) -> tuple[Sight, Sight]:
         argv = command(list(self._expected.numbers.values()))
         answers = _together(
-            lambda container: self._client.exec_run(container, argv), [self._device, self._bare]
+            lambda container: self._engine.exec_run(container, argv), [self._device, self._bare]
         )
         device, bare = (parse(a.exit_code, a.stdout, a.stderr) for a in answers)
         return device, bare
@@ -232,8 +269,8 @@ class _Run:
         tag = plan.image_tag(tar)
         self._image = f"{plan.IMAGE_REPOSITORY}:{tag}"
         # Importing again would leave the old image behind without a name.
-        if not any(self._image in (i.get("RepoTags") or []) for i in self._client.images()):
-            self._client.import_image(tar, plan.IMAGE_REPOSITORY, tag)
+        if not any(self._image in (i.get("RepoTags") or []) for i in self._engine.images()):
+            self._engine.import_image(tar, plan.IMAGE_REPOSITORY, tag)
         self._made_image = True
 
     def _cgroup_parent(self) -> str | None:
@@ -248,7 +285,9 @@ class _Run:
             return "daemon_reload is false"
         if not _has_systemd():
             return "systemd is not running on this host"
-        endangered = self._legacy_containers() + host.other_engines_with_gpus()
+        default_runtime = str(self._information.get("DefaultRuntime", ""))
+        endangered = legacy_gpu_containers(self._engine, default_runtime, plan.LABEL)
+        endangered += cgroups_with_gpus()
         if endangered:
             return (
                 "a daemon-reload could take the GPU from {}, which may have got it from the "
@@ -258,35 +297,16 @@ class _Run:
             )
         return None
 
-    def _legacy_containers(self) -> list[str]:
-        default = str(self._information.get("DefaultRuntime", ""))
-        found = []
-        for listed in self._client.containers(include_stopped=False):
-            if plan.LABEL in (listed.get("Labels") or {}):
-                continue
-            name = (listed.get("Names") or ["/" + listed["Id"][:12]])[0].lstrip("/")
-            try:
-                inspected = self._client.inspect(listed["Id"])
-            except EngineError as error:
-                if error.status == 404:  # It ended in the meantime.
-                    continue
-                raise
-            if host.uses_legacy_hook(inspected, default):
-                found.append("container " + name)
-        return found
-
     def _remove_ours(self) -> None:
-        ours = [str(c["Id"]) for c in self._client.containers(filters=_OURS)]
+        ours = [str(c["Id"]) for c in self._engine.containers(filters=_OURS)]
         _together(self._remove, ours)
-        end = time.monotonic() + self._options.deadline_s
-        while ours and self._client.containers(filters=_OURS):
-            if time.monotonic() > end:
-                raise EngineUnreachableError("probe containers are still there after their removal")
+        # The engine may still be removing what it was asked to; the budget ends the waiting.
+        while ours and self._engine.containers(filters=_OURS):
             time.sleep(0.1)
 
     def _remove(self, container: str) -> None:
         try:
-            self._client.remove(container, force=True)
+            self._engine.remove(container, force=True)
         except EngineError as error:
             # Gone already (404), or the engine is at it by itself (409).
             if error.status not in (404, 409):
@@ -324,4 +344,16 @@ def _broken(said: str, options: Options) -> Check:
         said,
         "containers that run",
         hint,
+    )
+
+
+def _late(said: str, options: Options, proved: Sequence[Check]) -> Check:
+    """The time was over: what was going on, and how far the proof had come."""
+    return Check(
+        "in_time",
+        f"the proof ends within {options.deadline_s:g} s",
+        False,
+        f"stopped after {summary(proved) or 'no check'}: {said}",
+        "all checks made",
+        "look at journalctl -b -u docker, or allow a slow host more in deadline_s",
     )

@@ -7,62 +7,18 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from .. import units
 from ..atomic import read_text, remove, write_atomic
-from ..process import CommandMissingError, run
-from . import reader
+from ..process import run
+from . import reader, refusals, reload
 from .effective import Machine, Reading, compare, inert
-from .properties import PARSERS, Setting, advice
-from .unit_text import assignments, complaints, is_ours, overridden, render
+from .model import Outcome, SliceError, Wish
+from .properties import PARSERS, advice
+from .unit_text import assignments, render
 
-# systemd rebuilds the device rules of running containers when it reloads; GPUs that the
-# legacy NVIDIA hook granted behind its back are lost then (NVIDIA container toolkit
-# troubleshooting guide, "Failed to initialize NVML: Unknown Error").
-RELOAD = (
-    "run systemctl daemon-reload (a container that got its GPU from the legacy NVIDIA hook "
-    "instead of CDI may lose it and must then be recreated)"
-)
-
-
-class SliceError(Exception):
-    """The slice cannot be what was asked; the host is as it was before."""
-
-
-@dataclass(frozen=True)
-class Wish:
-    """A slice as the user wants it. ``unit_directory`` is where its file belongs."""
-
-    name: str
-    description: str
-    settings: Mapping[str, Setting]
-    unit_directory: str = "/etc/systemd/system"
-    takeover: bool = False
-
-    @property
-    def unit_path(self) -> str:
-        """Where the unit file belongs."""
-        return os.path.join(self.unit_directory, self.name)
-
-
-@dataclass
-class Outcome:
-    """What was, or in check mode would be, done, and what the kernel holds now."""
-
-    actions: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    diff: list[dict[str, str]] = field(default_factory=list)
-    control_group: str | None = None
-    effective: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def changed(self) -> bool:
-        """Was, or would, anything be done?"""
-        return bool(self.actions)
-
+RELOAD = "run systemctl daemon-reload"
 
 _ASKED = ("ActiveState", "ControlGroup", "FragmentPath", "NeedDaemonReload")
 
@@ -75,12 +31,12 @@ def ensure_present(wish: Wish, check_mode: bool) -> Outcome:
     booted = reader.has_systemd()
     state = units.show(wish.name, _ASKED) if booted else {}
     outcome.control_group = state.get("ControlGroup") or None
-    _refuse_foreign(wish, before, state)
-    _refuse_drop_ins(wish)
+    refusals.refuse_foreign(wish, before, state)
+    refusals.refuse_drop_ins(wish)
     rewrite, active = before != after, state.get("ActiveState") == "active"
     dropped = _dropped(wish, before) if active else []
     if rewrite:
-        _verify(wish.name, after)
+        refusals.refuse_misread(wish.name, after)
         outcome.actions.append(f"write {wish.unit_path}")
         outcome.diff.append(_file_diff(wish.unit_path, before or "", after))
     if not booted and not check_mode:
@@ -91,13 +47,18 @@ def ensure_present(wish: Wish, check_mode: bool) -> Outcome:
     if not booted:
         outcome.actions.append(f"start {wish.name}")
         return outcome
-    _refuse_old_cgroup()
+    refusals.refuse_old_cgroup()
     machine = _machine(wish)
     idle_weight = inert(wish.settings, machine)
     if idle_weight:
         outcome.warnings.append(idle_weight)
+    if outcome.control_group:
+        outcome.warnings += refusals.refuse_squeeze(wish, outcome.control_group, machine)
+    reload_foreseen = _will_reload(wish, state, rewrite)
+    if reload_foreseen:
+        outcome.warnings += refusals.refuse_reload(wish)
     if check_mode:
-        _foresee(wish, outcome, machine, dropped, rewrite, state)
+        _foresee(wish, outcome, machine, dropped, active, reload_foreseen)
         return outcome
     snapshot = _Snapshot(wish, before, active)
     try:
@@ -105,6 +66,8 @@ def ensure_present(wish: Wish, check_mode: bool) -> Outcome:
             write_atomic(wish.unit_path, after, mode=0o644)
             state = units.show(wish.name, _ASKED)
         if _is_stale(wish, state):
+            if not reload_foreseen:
+                outcome.warnings += refusals.refuse_reload(wish)
             units.daemon_reload()
             outcome.actions.append(RELOAD)
         if not active:
@@ -129,10 +92,10 @@ def ensure_absent(wish: Wish, check_mode: bool) -> Outcome:
         # Without a file of ours there is nothing to undo: a slice of this name may still
         # live as the implicit parent of somebody's units.
         return outcome
-    _refuse_foreign(wish, before, state)
+    refusals.refuse_foreign(wish, before, state)
     active = state.get("ActiveState") == "active"
     if active:
-        _refuse_occupied(wish.name, state.get("ControlGroup", ""))
+        refusals.refuse_occupied(wish.name, state.get("ControlGroup", ""))
         outcome.actions.append(f"stop {wish.name}")
     outcome.actions.append(f"delete {wish.unit_path}")
     outcome.diff.append(_file_diff(wish.unit_path, before, ""))
@@ -147,63 +110,13 @@ def ensure_absent(wish: Wish, check_mode: bool) -> Outcome:
         for path in [wish.unit_path, *leftovers]:
             remove(path)
         if booted and units.show(wish.name, ("FragmentPath",)).get("FragmentPath"):
-            units.daemon_reload()
-            outcome.actions.append(RELOAD)
+            _forget(wish, outcome)
     except (units.UnitError, OSError) as error:
         raise SliceError(str(error)) from error
     return outcome
 
 
-# -- refusals: before anything is touched -----------------------------------------------
-
-
-def _refuse_foreign(wish: Wish, text: str | None, state: Mapping[str, str]) -> None:
-    if wish.takeover:
-        return
-    foreign = wish.unit_path if text is not None and not is_ours(text) else None
-    fragment = state.get("FragmentPath", "")
-    if text is None and fragment and fragment != wish.unit_path:
-        foreign = fragment
-    if foreign:
-        raise SliceError(
-            f"{foreign} exists and was not written by this module. Wanted: a name of its own, or "
-            "`takeover: true` to replace it"
-        )
-
-
-def _refuse_drop_ins(wish: Wish) -> None:
-    found = []
-    for path, text in reader.drop_ins(wish.name).items():
-        for key, value in overridden(text, wish.settings).items():
-            wanted = ", ".join(wish.settings[key].lines)
-            found.append(f"{path} sets {key}={value} (wanted {wanted})")
-    if found:
-        raise SliceError(
-            "{} has drop-ins that override what is asked for:\n  {}\nDelete those lines, or "
-            "leave the property out here; this module never edits other people's "
-            "drop-ins".format(wish.name, "\n  ".join(found))
-        )
-
-
-def _refuse_occupied(name: str, control_group: str) -> None:
-    inside = reader.processes(control_group) if control_group else {}
-    if inside:
-        lines = []
-        for place, pids in sorted(inside.items()):
-            named = (f"{pid} ({reader.process_name(pid)})" for pid in pids[:5])
-            more = f" and {len(pids) - 5} more" if len(pids) > 5 else ""
-            lines.append(f"  {place}: {', '.join(named)}{more}")
-        raise SliceError(
-            "{} is in use; stopping it would kill:\n{}\nStop these first, then run again".format(
-                name, "\n".join(lines)
-            )
-        )
-
-
-def _refuse_old_cgroup() -> None:
-    fault = reader.cgroup_fault()
-    if fault:
-        raise SliceError(fault)
+# -- applying ---------------------------------------------------------------------------
 
 
 def _machine(wish: Wish) -> Machine:
@@ -215,25 +128,11 @@ def _machine(wish: Wish) -> Machine:
         ) from error
 
 
-def _verify(name: str, text: str) -> None:
-    """Let systemd itself read the unit, under its real name and away from the real place."""
-    with tempfile.TemporaryDirectory(prefix="steadygpu-slice-") as directory:
-        path = os.path.join(directory, name)
-        write_atomic(path, text)
-        try:
-            done = run(["systemd-analyze", "verify", path], deadline_s=60)
-        except CommandMissingError:
-            return
-    found = complaints(done.stdout + done.stderr, path)
-    if found:
-        raise SliceError(
-            "systemd would not take this slice as it is meant: {}. The unit was:\n{}".format(
-                "; ".join(found), text
-            )
-        )
-
-
-# -- applying ---------------------------------------------------------------------------
+def _will_reload(wish: Wish, state: Mapping[str, str], rewrite: bool) -> bool:
+    """Will systemd have to be told of the file? A unit not in use is read fresh at its start."""
+    if state.get("ActiveState") == "active":
+        return rewrite or _is_stale(wish, state)
+    return state.get("NeedDaemonReload") == "yes"
 
 
 def _is_stale(wish: Wish, state: Mapping[str, str]) -> bool:
@@ -257,18 +156,31 @@ def _foresee(
     outcome: Outcome,
     machine: Machine,
     dropped: list[str],
-    rewrite: bool,
-    state: Mapping[str, str],
+    active: bool,
+    will_reload: bool,
 ) -> None:
     """What a real run would do after the file is written, told without doing it."""
-    if state.get("ActiveState") != "active":
+    if will_reload:
+        outcome.actions.append(RELOAD)
+    if not active:
         outcome.actions.append(f"start {wish.name}")
         return
-    if rewrite or _is_stale(wish, state):
-        outcome.actions.append(RELOAD)
     _note_resets(wish, outcome, dropped)
     # A reload alone changes no cgroup of an active slice, so what differs now differs then.
     _note_repairs(wish, outcome, _drifted(wish, outcome, machine))
+
+
+def _forget(wish: Wish, outcome: Outcome) -> None:
+    """Let systemd forget a deleted unit; it can wait while that would cost a GPU."""
+    endangered = [] if wish.daemon_reload_anyway else reload.endangered()
+    if endangered:
+        outcome.warnings.append(
+            f"{wish.name} is gone, and systemd forgets it at its next daemon-reload: none was "
+            "run, since it may take the GPU from {}".format(", ".join(endangered))
+        )
+    else:
+        units.daemon_reload()
+        outcome.actions.append(RELOAD)
 
 
 def _drifted(wish: Wish, outcome: Outcome, machine: Machine) -> list[Reading]:
@@ -354,9 +266,21 @@ class _Snapshot:
     def restore(self) -> str:
         """Undo, and say how it went: an error of the way back must not hide the first one."""
         try:
-            self._put_back()
+            touched = self._put_back()
+            endangered: list[str] = []
+            if touched:
+                endangered = [] if self._wish.daemon_reload_anyway else reload.endangered()
+            if touched and not endangered:
+                units.daemon_reload()
         except (SliceError, units.UnitError, OSError) as error:
             return f"Going back failed as well: {error}"
+        if endangered:
+            return (
+                "The host is as it was before, except that systemd reads the files again at its "
+                "next daemon-reload only: none was run, since it may take the GPU from {}".format(
+                    ", ".join(endangered)
+                )
+            )
         return "The host is as it was before."
 
     def _former_lines(self, key: str) -> Sequence[str]:
@@ -364,7 +288,8 @@ class _Snapshot:
         lines = [value for text in texts for k, value in assignments(text) if k == key]
         return lines or [""]
 
-    def _put_back(self) -> None:
+    def _put_back(self) -> bool:
+        """True when files were touched, so that systemd should read them again."""
         wish, name = self._wish, self._wish.name
         control_group = units.show(name, ("ControlGroup",)).get("ControlGroup", "")
         if not self._active and not reader.processes(control_group or "/nowhere"):
@@ -386,8 +311,7 @@ class _Snapshot:
                 remove(wish.unit_path)
             else:
                 write_atomic(wish.unit_path, self._unit_text)
-        if touched:
-            units.daemon_reload()
+        return touched
 
 
 def _file_diff(path: str, before: str, after: str) -> dict[str, str]:

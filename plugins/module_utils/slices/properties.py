@@ -11,7 +11,7 @@ systemd does not have is listed too, with what is real in its place.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable, Union, cast
 
@@ -234,6 +234,28 @@ def parse_properties(raw: Mapping[str, Any]) -> dict[str, Setting]:
     if faults:
         raise PropertyError("\n".join(faults))
     return {key: settings[key] for key in PARSERS if key in settings}
+
+
+def means(values: Sequence[str], setting: Setting) -> bool:
+    """Do these values, the ``Key=VALUE`` lines of a unit file, say what ``setting`` says?
+
+    As systemd.unit(5) has it: an empty value forgets those before it, a list grows by each
+    line, and of anything else the last line counts.
+    """
+    lines = list(values)
+    if "" in lines:
+        lines = lines[len(lines) - lines[::-1].index("") :]
+    if not lines:
+        return False
+    grows = isinstance(setting.value, tuple)
+    try:
+        _lines, value = PARSERS[setting.key](lines if grows else lines[-1])
+    except QuantityError:
+        # systemd may read what this module does not; then it is not known to agree.
+        return False
+    if isinstance(value, tuple) and isinstance(setting.value, tuple):
+        return set(value) == set(setting.value)
+    return value == setting.value
 
 
 def advice(settings: Mapping[str, Setting]) -> list[str]:

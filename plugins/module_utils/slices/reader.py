@@ -11,12 +11,12 @@ import re
 import stat
 from collections.abc import Iterable, Mapping
 
+from .. import cgroups
 from ..atomic import read_text
 from .effective import EXTRA_FILES, FILES, Machine
 from .properties import Setting
+from .squeeze import MemoryUse
 from .unit_text import drop_in_directories
-
-CGROUP_ROOT = "sys/fs/cgroup"
 
 # `systemctl set-property` writes here, and what it writes outranks the unit file.
 CONTROL_DIRECTORIES = ("etc/systemd/system.control", "run/systemd/system.control")
@@ -36,9 +36,9 @@ def has_systemd(root: str = "/") -> bool:
 
 def cgroup_fault(root: str = "/") -> str | None:
     """Why slices cannot be read back on this host, or None on unified cgroup v2."""
-    path = os.path.join(root, CGROUP_ROOT, "cgroup.controllers")
-    if os.path.exists(path):
+    if cgroups.read_cgroups(root).version == 2:
         return None
+    path = os.path.join(cgroups.directory("/", root), "cgroup.controllers")
     return (
         f"{path} does not exist: this host does not use cgroup v2 alone. Wanted the unified "
         "hierarchy: remove systemd.unified_cgroup_hierarchy=0 from the kernel command line "
@@ -81,14 +81,33 @@ def _conf_files(directories: Iterable[str]) -> dict[str, str]:
 
 def slice_files(control_group: str, root: str = "/") -> dict[str, str | None]:
     """The cgroup files a comparison needs, by name; None where there is none."""
-    directory = os.path.join(root, CGROUP_ROOT, control_group.lstrip("/"))
-    names = {*FILES.values(), *EXTRA_FILES}
-    return {name: read_text(os.path.join(directory, name)) for name in sorted(names)}
+    return cgroups.read_files(control_group, sorted({*FILES.values(), *EXTRA_FILES}), root)
+
+
+def memory_use(control_group: str, root: str = "/") -> MemoryUse | None:
+    """What a slice uses of memory, and its limits; None without the memory controller."""
+    names = ("memory.current", "memory.swap.current", "memory.stat", "memory.high", "memory.max")
+    files = cgroups.read_files(control_group, names, root)
+    current, swap, stat_text, high, maximum = (files[name] for name in names)
+    if current is None:
+        return None
+    file_cache = re.search(r"^file ([0-9]+)$", stat_text or "", re.MULTILINE)
+    return MemoryUse(
+        current=int(current),
+        swap=int(swap or 0),
+        file_cache=int(file_cache.group(1)) if file_cache else 0,
+        high=_limit(high),
+        maximum=_limit(maximum),
+    )
+
+
+def _limit(text: str | None) -> int | None:
+    return int(text) if text is not None and text != "max" else None
 
 
 def processes(control_group: str, root: str = "/") -> dict[str, list[int]]:
     """Who lives in a slice: cgroup path below it → process ids; {} when it is empty."""
-    top = os.path.join(root, CGROUP_ROOT, control_group.lstrip("/"))
+    top = cgroups.directory(control_group, root)
     found: dict[str, list[int]] = {}
     for directory, _children, _files in os.walk(top):
         # A threaded cgroup answers EOPNOTSUPP; its processes are listed in its parent.
@@ -161,8 +180,8 @@ def disk_number(path: str, root: str = "/") -> str:
 
 
 def _has_io_cost(root: str) -> bool:
-    text = read_text(os.path.join(root, CGROUP_ROOT, "io.cost.qos")) or ""
-    return "enable=1" in text.split()
+    text = cgroups.read_files("/", ["io.cost.qos"], root)["io.cost.qos"]
+    return "enable=1" in (text or "").split()
 
 
 def _has_bfq(root: str) -> bool:

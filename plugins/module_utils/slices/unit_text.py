@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from .properties import Setting
+from .properties import Setting, means
 
 MARK = "# Managed by steadygpu.host.systemd_slice"
 _HEADER = MARK + ": changes made here are lost at the next run.\n"
@@ -63,15 +63,16 @@ def assignments(text: str) -> list[tuple[str, str]]:
 
 
 def overridden(text: str, settings: Mapping[str, Setting]) -> dict[str, str]:
-    """The managed keys to which a drop-in gives a value that differs from ours."""
+    """The managed keys to which a drop-in gives a value that differs from ours.
+
+    Values are compared, not their spelling: ``8589934592`` agrees with ``8G``.
+    """
     said: dict[str, list[str]] = {}
     for key, value in assignments(text):
         if key in settings:
             said.setdefault(key, []).append(value)
     return {
-        key: ", ".join(values)
-        for key, values in said.items()
-        if tuple(values) != settings[key].lines
+        key: ", ".join(values) for key, values in said.items() if not means(values, settings[key])
     }
 
 

@@ -52,8 +52,8 @@ def test_installed_with_two_round_trips_and_unchanged_with_one(controller, task,
     assert first["generation"] == {"sha256": digest, "version": "1.0"}
     assert first["actions"] == [
         f"unpack generation {digest[:12]} below {tmp_path}/lib",
-        f"make {digest[:12]} the current generation",
         f"write {tmp_path}/bin/steadygpu",
+        f"make {digest[:12]} the current generation",
     ]
     assert first["diff"]["before"] == {"current": None, "generations": [], "launcher": False}
     assert first["diff"]["after"] == {"current": digest, "generations": [digest], "launcher": True}

@@ -194,6 +194,25 @@ def test_a_command_of_somebody_else_is_left_alone(layout, tmp_path):
     assert Path(layout.launcher).read_text() == "#!/bin/sh\necho mine\n"
 
 
+def test_a_refused_launcher_leaves_nothing_new(layout, tmp_path):
+    os.makedirs(layout.bindir)
+    Path(layout.launcher).write_text("#!/bin/sh\necho mine\n")
+    with pytest.raises(GenerationError, match="was not written by this collection"):
+        install(layout, artifact(tmp_path, "1.0"))
+    with pytest.raises(GenerationError, match="was not written by this collection"):
+        generations.uninstall(layout)
+    assert not os.path.lexists(layout.libdir)
+
+
+def test_a_launcher_that_cannot_be_written_leaves_the_old_generation_current(layout, tmp_path):
+    first = install(layout, artifact(tmp_path, "1.0"))
+    shutil.rmtree(layout.bindir)
+    Path(layout.bindir).write_text("a file where the directory should be")
+    with pytest.raises(OSError, match=layout.bindir):
+        install(layout, artifact(tmp_path, "2.0"))
+    assert generations.read(layout).current == first
+
+
 def test_uninstall_leaves_no_trace_and_is_nothing_the_second_time(layout, tmp_path):
     install(layout, artifact(tmp_path, "1.0"))
     install(layout, artifact(tmp_path, "2.0"))

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
+from ansible_collections.steadygpu.host.plugins.module_utils import process
 from ansible_collections.steadygpu.host.plugins.modules import docker_daemon
 
 
-def _predict(
+def _run(
     capsys: pytest.CaptureFixture[str], path: Path, **options: Any
 ) -> tuple[int, dict[str, Any]]:
-    """The module in check mode, which is all that may run on a developer's machine."""
+    """The module, by default in check mode: all that may run beside a developer's own Docker."""
     asked = {
         "path": str(path),
         "restart": "never",
@@ -35,7 +36,7 @@ def test_check_mode_predicts_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "docker" / "daemon.json"
-    status, result = _predict(capsys, path, config={"features": {"cdi": True}})
+    status, result = _run(capsys, path, config={"features": {"cdi": True}})
     assert (status, result["changed"]) == (0, True)
     assert "set features.cdi = true" in result["actions"]
     assert json.loads(result["diff"]["after"]) == {"features": {"cdi": True}}
@@ -47,7 +48,7 @@ def test_nothing_asked_changes_nothing_even_over_a_broken_file(
 ) -> None:
     path = tmp_path / "daemon.json"
     path.write_text("{ not json")
-    status, result = _predict(capsys, path)
+    status, result = _run(capsys, path)
     assert (status, result["changed"], result["applied"]) == (0, False, "none")
 
 
@@ -56,7 +57,55 @@ def test_a_broken_file_is_one_clear_message(
 ) -> None:
     path = tmp_path / "daemon.json"
     path.write_text('{"debug": true\n"labels": []}')
-    status, result = _predict(capsys, path, config={"debug": False})
+    status, result = _run(capsys, path, config={"debug": False})
     assert status == 1
     assert "line 2 column 1" in result["msg"]
     assert path.read_text() == '{"debug": true\n"labels": []}'
+
+
+@pytest.fixture
+def stopped_docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A host whose docker.service is stopped and cannot be started; systemctl's diary."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    diary = tmp_path / "diary"
+    systemctl = programs / "systemctl"
+    systemctl.write_text(
+        "#!/bin/sh\n"
+        "case $1 in\n"
+        "show) printf 'Id=docker.service\\nLoadState=loaded\\nActiveState=inactive\\n';;\n"
+        f"*) echo $1 >> {diary}; [ $1 != start ] || {{ echo will not >&2; exit 1; }};;\n"
+        "esac\n"
+    )
+    systemctl.chmod(0o755)
+    monkeypatch.setattr(process, "_SEARCH_PATH", str(programs))
+    monkeypatch.setattr(docker_daemon, "record_path_of", lambda path: str(tmp_path / "record"))
+    return diary
+
+
+def test_check_mode_predicts_the_start(
+    tmp_path: Path, stopped_docker: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "daemon.json"
+    _status, result = _run(capsys, path, start=True, config={"debug": True})
+    assert (result["applied"], result["actions"][-1]) == ("start", "start docker")
+    _status, result = _run(capsys, path, start=True)
+    assert (result["changed"], result["actions"]) == (True, ["start docker"])
+    _status, result = _run(capsys, path)
+    assert (result["changed"], result["applied"]) == (False, "none")
+    assert not path.exists()
+    assert not stopped_docker.exists()
+
+
+def test_a_start_that_fails_is_a_message_and_leaves_no_file(
+    tmp_path: Path, stopped_docker: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "daemon.json"
+    status, result = _run(
+        capsys, path, start=True, config={"debug": True}, _ansible_check_mode=False
+    )
+    assert status == 1
+    for words in ("will not", "was put back", "stopped, as it was"):
+        assert words in result["msg"]
+    assert not path.exists()
+    assert stopped_docker.read_text().split() == ["reset-failed", "start", "stop"]

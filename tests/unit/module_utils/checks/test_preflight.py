@@ -77,6 +77,16 @@ def test_each_obstacle_is_found(changes, expected):
     assert ids(changes) == [expected]
 
 
+def test_a_swarm_node_is_refused_live_restore():
+    swarm = {"docker.swarm": {"active": True}}
+    assert ids(swarm, live_restore=True) == ["PF-SWARM-LIVE-RESTORE"]
+    assert ids(swarm, live_restore=False) == []
+
+
+def test_an_old_debian_is_not_taken_for_testing():
+    assert ids({"os.version_id": "11"}) == ["PF-OS"]
+
+
 def test_a_bare_bookworm_is_refused_for_the_engine_it_would_get():
     bare = {"os.version_id": "12", "docker.status": "absent", "docker.version": None}
     assert ids(bare) == ["PF-ENGINE-OLD"]

@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ansible_collections.steadygpu.host.plugins.module_utils import process
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.collect import (
     collect,
     read_daemon_json,
@@ -34,6 +36,15 @@ INFO = {
     "Runtimes": {"runc": {}, "nvidia": {}},
     "Swarm": {"LocalNodeState": "inactive"},
 }
+
+
+@pytest.fixture
+def bare_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine without any program; the directory where one can be put."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    monkeypatch.setattr(process, "_SEARCH_PATH", str(programs))
+    return programs
 
 
 def test_a_bare_tree_gives_every_section_and_no_error(tmp_path: Path) -> None:
@@ -85,6 +96,41 @@ def test_a_running_daemon_names_its_parts(tmp_path: Path) -> None:
     assert docker.runtimes == ["nvidia", "runc"]
     assert (docker.cdi_spec_dirs, docker.cdi_devices) == ([], None)
     assert docker.swarm_active is False
+
+
+@pytest.mark.parametrize(
+    ("info", "swarm"),
+    [
+        ({"Swarm": {"LocalNodeState": "active"}}, {"active": True, "state": "active"}),
+        ({"Swarm": {"LocalNodeState": "inactive"}}, {"active": False, "state": "inactive"}),
+        ({"Swarm": {"LocalNodeState": ""}}, {"active": False, "state": None}),
+        ({"Swarm": None}, {"active": False, "state": None}),
+        ({}, {"active": False, "state": None}),
+    ],
+)
+def test_the_swarm_a_host_belongs_to(
+    bare_host: Path, tmp_path: Path, info: dict[str, Any], swarm: dict[str, Any]
+) -> None:
+    with EngineServer(str(tmp_path / "s"), api="1.45") as server:
+        server.routes["GET /v1.45/version"] = lambda body: (200, VERSION)
+        server.routes["GET /v1.45/info"] = lambda body: (200, info)
+        docker = collect(socket_path=server.path, deadline_s=5)["docker"]
+    assert (docker["status"], docker["swarm"]) == ("running", swarm)
+
+
+def test_a_docker_that_does_not_run_has_its_programs_version(
+    bare_host: Path, tmp_path: Path
+) -> None:
+    program = bare_host / "dockerd"
+    program.write_text("#!/bin/sh\necho Docker version 26.1.5+dfsg1, build a72d7cd\n")
+    program.chmod(0o755)
+    docker = collect(socket_path=str(tmp_path / "none"), deadline_s=5)["docker"]
+    assert (docker["status"], docker["version"]) == ("stopped", "26.1.5+dfsg1")
+
+
+def test_no_docker_has_no_version(bare_host: Path, tmp_path: Path) -> None:
+    docker = collect(socket_path=str(tmp_path / "none"), deadline_s=5)["docker"]
+    assert (docker["status"], docker["version"]) == ("absent", None)
 
 
 def test_a_stopped_daemon_is_not_woken_through_its_socket(tmp_path: Path) -> None:

@@ -7,8 +7,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,132 +15,22 @@ import pytest
 from ansible_collections.steadygpu.host.plugins.module_utils.atomic import write_atomic
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.daemon_apply import (
     DaemonFailedError,
-    Outcome,
     carry_out,
-)
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.daemon_control import (
-    EngineState,
 )
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.daemon_plan import (
     DaemonRefusedError,
-    Plan,
-    Wish,
-    make_plan,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.units import UnitError
-
-HOT = ("runtimes", "default-runtime", "live-restore", "labels", "debug")
-
-
-@dataclass
-class FakeDocker:
-    """dockerd as measured: SIGHUP takes hot keys that are present, forgets none that vanish."""
-
-    path: str
-    running: tuple[str, ...] = ()
-    status: str = "running"
-    version: str = "26.1.5"
-    swarm: bool = False
-    flags: Mapping[str, str] = field(default_factory=dict)
-    refuses: str = ""  # a word in the file that keeps the daemon from starting
-    deaf: tuple[str, ...] = ()  # keys it never takes
-    appears_on_reload: str = ""
-    live: dict[str, Any] = field(default_factory=dict)
-    killed: list[str] = field(default_factory=list)
-    done: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.live = self._file()
-
-    def _file(self) -> dict[str, Any]:
-        if not os.path.exists(self.path):
-            return {}
-        text = Path(self.path).read_text()
-        return {k: v for k, v in json.loads(text or "{}").items() if k not in self.deaf}
-
-    def state(self) -> EngineState:
-        if self.status != "running":
-            return EngineState(self.status, reason="test", flags=self.flags)
-        names = {"runc": {"path": "runc"}, **(self.live.get("runtimes") or {})}
-        features = self.live.get("features") or {}
-        info = {
-            "LiveRestoreEnabled": bool(self.live.get("live-restore")),
-            "Runtimes": names,
-            "DefaultRuntime": self.live.get("default-runtime", "runc"),
-            "CDISpecDirs": ["/etc/cdi"] if features.get("cdi") else [],
-            "CgroupDriver": "systemd",
-            "Labels": self.live.get("labels", []),
-            "Debug": bool(self.live.get("debug")),
-            "Plugins": {"Log": ["json-file", "journald"]},
-        }
-        return EngineState(
-            "running", None, self.version, info, self.running, self.swarm, flags=self.flags
-        )
-
-    def reload(self) -> None:
-        self.done.append("reload")
-        new = self._file()
-        self.live.update({key: new[key] for key in HOT if key in new})
-        if self.appears_on_reload:
-            self.running += (self.appears_on_reload,)
-            self.live["live-restore"] = False
-
-    def restart(self) -> None:
-        self.done.append("restart")
-        kept = self.live.get("live-restore") and self._file().get("live-restore")
-        if not kept:
-            self.killed.extend(self.running)
-            self.running = ()
-        if self.refuses and self.refuses in Path(self.path).read_text():
-            self.status = "stopped"
-            raise UnitError("docker.service failed")
-        self.status = "running"
-        self.live = self._file()
-
-    def log(self) -> str:
-        return "unable to configure the Docker daemon"
-
-    def validate(self, text: str, version: str | None) -> str | None:
-        return "unknown key" if "ai-scheduler" in text else None
-
-
-@dataclass
-class Host:
-    directory: Path
-
-    @property
-    def path(self) -> str:
-        return str(self.directory / "daemon.json")
-
-    @property
-    def record(self) -> str:
-        return str(self.directory / "record.json")
-
-    def write(self, text: str) -> None:
-        Path(self.path).write_text(text)
-
-    def text(self) -> str | None:
-        return Path(self.path).read_text() if os.path.exists(self.path) else None
-
-    def docker(self, **kinds: Any) -> FakeDocker:
-        return FakeDocker(self.path, **kinds)
-
-    def plan(self, docker: FakeDocker, config: Mapping[str, Any], **wish: Any) -> Plan:
-        asked = Wish(config=config, path=self.path, **wish)
-        return make_plan(asked, docker, self.record, is_program=lambda path: path != "/missing")
-
-    def run(self, docker: FakeDocker, config: Mapping[str, Any], **wish: Any) -> Outcome:
-        plan = self.plan(docker, config, **wish)
-        return carry_out(plan, docker, timeout_s=0.01, record_path=self.record)
+from ansible_collections.steadygpu.host.tests.unit.module_utils.engine.fake_docker import (
+    CDI,
+    NVIDIA,
+    FakeDocker,
+    Host,
+)
 
 
 @pytest.fixture
 def host(tmp_path: Path) -> Host:
     return Host(tmp_path)
-
-
-NVIDIA = {"runtimes": {"nvidia": {"path": "/usr/bin/nvidia-container-runtime"}}}
-CDI = {"features": {"cdi": True}}
 
 
 def test_hot_keys_are_reloaded_and_no_container_dies(host: Host) -> None:
@@ -179,11 +67,70 @@ def test_live_restore_among_the_wished_is_made_true_before_the_restart(host: Hos
     assert docker.live["features"] == {"cdi": True}
 
 
-def test_swarm_excludes_live_restore_and_so_the_restart(host: Host) -> None:
+def test_a_restart_on_a_swarm_node_is_refused_with_its_own_way_out(host: Host) -> None:
     docker = host.docker(running=("task",), swarm=True)
     with pytest.raises(DaemonRefusedError, match="drain this Swarm node"):
-        host.run(docker, {**CDI, "live-restore": True})
+        host.run(docker, CDI)
     assert host.text() is None
+
+
+@pytest.mark.parametrize("restart", ["when_safe", "never", "always"])
+@pytest.mark.parametrize("there", [None, '{"live-restore": true}'])
+def test_live_restore_on_a_swarm_node_is_an_error(
+    host: Host, there: str | None, restart: str
+) -> None:
+    if there:
+        host.write(there)
+    docker = host.docker(swarm=True)
+    with pytest.raises(DaemonRefusedError, match=r"Swarm node and live-restore .*engine_config"):
+        host.run(docker, {"live-restore": True}, restart=restart, validate=False)
+    assert (host.text(), docker.done) == (there, [])
+
+
+def test_a_swarm_node_that_would_not_start_again_is_not_restarted(host: Host) -> None:
+    host.write('{"live-restore": true}')
+    docker = host.docker(swarm=True)
+    assert host.run(docker, NVIDIA).applied == "reload"
+    with pytest.raises(DaemonRefusedError, match="refuses its next start"):
+        host.run(docker, CDI, restart="always")
+    assert docker.done == ["reload"]
+
+
+@pytest.mark.parametrize(
+    ("config", "named"),
+    [
+        ({"data-root": "/srv/docker"}, "data-root"),
+        ({"bip": "10.9.0.1/24"}, "bip"),
+        ({"features": {"containerd-snapshotter": True}}, "features.containerd-snapshotter"),
+        ({"exec-opts": ["native.cgroupdriver=cgroupfs"]}, "exec-opts native.cgroupdriver"),
+    ],
+)
+def test_live_restore_does_not_excuse_a_change_it_does_not_cover(
+    host: Host, config: dict[str, Any], named: str
+) -> None:
+    before = '{"live-restore": true}'
+    host.write(before)
+    docker = host.docker(running=("train",))
+    with pytest.raises(DaemonRefusedError) as caught:
+        host.run(docker, config)
+    assert f"over a change of {named}" in str(caught.value)
+    assert "set live-restore" not in str(caught.value)
+    with pytest.raises(DaemonRefusedError, match="train"):
+        host.run(docker, {**config, "live-restore": True})
+    assert (host.text(), docker.done) == (before, [])
+    host.write("{}")
+    docker.live = {}
+    with pytest.raises(DaemonRefusedError, match="train"):
+        host.run(docker, {**config, "live-restore": True})
+    docker.running = ()
+    assert host.plan(docker, config).how == "restart"
+
+
+def test_live_restore_covers_the_other_parts_of_the_same_keys(host: Host) -> None:
+    host.write('{"live-restore": true, "features": {"containerd-snapshotter": true}}')
+    docker = host.docker(running=("train",))
+    assert host.run(docker, CDI).applied == "restart"
+    assert docker.killed == []
 
 
 def test_never_writes_and_says_what_is_pending_each_time(host: Host) -> None:
@@ -248,7 +195,7 @@ def test_a_daemon_that_does_not_start_gets_its_former_file_back(host: Host) -> N
     with pytest.raises(DaemonFailedError) as caught:
         host.run(docker, CDI)
     assert "unable to configure the Docker daemon" in str(caught.value)
-    assert "were put back" in str(caught.value)
+    assert "file was put back; Docker runs with it again" in str(caught.value)
     assert (host.text(), docker.status, docker.live) == (before, "running", {"labels": ["a=1"]})
     assert not os.path.exists(host.record)
 

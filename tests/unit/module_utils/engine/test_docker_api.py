@@ -92,14 +92,12 @@ def test_exec_returns_exit_code_and_both_streams(
     assert (result.exit_code, result.stdout, result.stderr) == (3, "out\nmore\n", "err\n")
 
 
-def test_logs_of_a_terminal_are_not_cut_into_frames(
+def test_an_answer_that_is_no_json_is_an_error_of_the_engine(
     server: EngineServer, client: DockerClient
 ) -> None:
-    server.routes["GET /v1.51/containers/c1/logs"] = lambda body: (
-        200,
-        Raw(b"plain text of a tty", "application/vnd.docker.raw-stream"),
-    )
-    assert client.logs("c1") == ("plain text of a tty", "")
+    server.routes["GET /v1.51/info"] = lambda body: (200, Raw(b"<html>proxy", "text/html"))
+    with pytest.raises(EngineError, match="no JSON but '<html>proxy'"):
+        client.info()
 
 
 def test_import_reports_an_error_inside_the_stream(

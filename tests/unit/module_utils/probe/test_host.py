@@ -5,97 +5,60 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ansible_collections.steadygpu.host.plugins.module_utils.probe import host
 
-
-def test_the_limits_of_a_slice_as_systemd_shows_them() -> None:
-    shown = {"MemoryMax": "8589934593", "TasksMax": "512", "CPUQuotaPerSecUSec": "3s"}
-    assert host.limit_texts(shown, 4096) == {
-        "memory.max": "8589934592",
-        "pids.max": "512",
-        "cpu.max": host.cpu_quota("300000 100000"),
-    }
+UUIDS = ("GPU-aaaa0000-1111", "GPU-bbbb0000-2222")
 
 
-def test_what_is_not_limited_is_not_listed() -> None:
-    shown = {"MemoryMax": "infinity", "TasksMax": "infinity", "CPUQuotaPerSecUSec": "infinity"}
-    assert host.limit_texts(shown, 4096) == {}
-
-
-@pytest.mark.parametrize(
-    ("text", "span"),
-    [
-        ("3s", 3000000),
-        ("1min 500ms", 60500000),
-        ("333.3ms", 333300),
-        ("infinity", None),
-        ("", None),
-    ],
-)
-def test_time_spans_of_systemctl(text: str, span: int | None) -> None:
-    assert host.span_us(text) == span
-
-
-def test_the_kernels_limit_is_read_in_the_same_words(tmp_path: Path) -> None:
-    directory = tmp_path / "sys/fs/cgroup/ai.slice"
-    directory.mkdir(parents=True)
-    (directory / "cpu.max").write_text("150000 100000\n")
-    (directory / "pids.max").write_text("max\n")
-    assert host.limit_in_force("/ai.slice", "cpu.max", str(tmp_path)) == "150% of a CPU"
-    assert host.limit_in_force("/ai.slice", "pids.max", str(tmp_path)) == "max"
-    assert host.limit_in_force("/ai.slice", "memory.max", str(tmp_path)) == "no such file"
-    assert host.limit_in_force("", "pids.max", str(tmp_path)) == "no such file"
-
-
-def test_the_cgroup_of_a_process_on_v2(tmp_path: Path) -> None:
-    (tmp_path / "proc/7").mkdir(parents=True)
-    (tmp_path / "proc/7/cgroup").write_text("0::/ai.slice/docker-abc.scope\n")
-    assert host.cgroup_of(7, str(tmp_path)) == "/ai.slice/docker-abc.scope"
-    assert host.cgroup_of(8, str(tmp_path)) == ""
-
-
-def inspected(
-    requests: list[dict[str, Any]] | None = None, runtime: str = "", env: list[str] | None = None
-) -> dict[str, Any]:
-    return {
-        "HostConfig": {"DeviceRequests": requests, "Runtime": runtime},
-        "Config": {"Env": env},
-    }
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    """Two GPUs whose minor numbers run against their PCI addresses, as on some boards."""
+    for address, uuid, minor in [("0000:07:00.0", UUIDS[0], 1), ("0000:0f:00.0", UUIDS[1], 0)]:
+        directory = tmp_path / "proc/driver/nvidia/gpus" / address
+        directory.mkdir(parents=True)
+        (directory / "information").write_text(
+            f"Model: \t\t NVIDIA A100\nGPU UUID: \t {uuid}\nDevice Minor: \t {minor}\n"
+        )
+    return str(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("container", "default_runtime", "endangered"),
+    ("device", "node"),
     [
-        (inspected(), "runc", False),
-        (inspected([{"Driver": "", "Capabilities": [["gpu"]]}]), "runc", True),
-        (inspected([{"Driver": "nvidia", "Capabilities": [["gpu", "utility"]]}]), "runc", True),
-        (inspected([{"Driver": "cdi", "DeviceIDs": ["nvidia.com/gpu=0"]}]), "runc", False),
-        (inspected(runtime="nvidia", env=["NVIDIA_VISIBLE_DEVICES=all"]), "runc", True),
-        (inspected(env=["NVIDIA_VISIBLE_DEVICES=0"]), "nvidia", True),
-        (inspected(env=["NVIDIA_VISIBLE_DEVICES=void"]), "nvidia", False),
-        (inspected(env=["NVIDIA_VISIBLE_DEVICES=all"]), "runc", False),
-        (inspected(runtime="runc", env=["NVIDIA_VISIBLE_DEVICES=all"]), "nvidia", False),
-        ({}, "nvidia", False),
+        ("nvidia.com/gpu=0", "/dev/nvidia1"),
+        ("nvidia.com/gpu=1", "/dev/nvidia0"),
+        ("nvidia.com/gpu=0:2", "/dev/nvidia1"),
+        ("nvidia.com/gpu=2", None),
+        ("nvidia.com/gpu=" + UUIDS[0], "/dev/nvidia1"),
+        ("nvidia.com/gpu=" + UUIDS[1], "/dev/nvidia0"),
+        ("nvidia.com/gpu=GPU-cccc", None),
+        ("nvidia.com/gpu=all", None),
     ],
 )
-def test_containers_that_a_reload_could_cost_their_gpu(
-    container: dict[str, Any], default_runtime: str, endangered: bool
+def test_the_node_behind_a_name_is_the_drivers_minor(
+    root: str, device: str, node: str | None
 ) -> None:
-    assert host.uses_legacy_hook(container, default_runtime) is endangered
+    assert host.node_of(device, root) == node
 
 
-def test_gpus_held_by_containers_of_other_engines_are_seen(tmp_path: Path) -> None:
-    for pid, group, target in [
-        ("11", "/kubepods.slice/cri-containerd-a.scope", "/dev/nvidia0"),
-        ("12", "/kubepods.slice/cri-containerd-b.scope", "/dev/null"),
-        ("13", "/user.slice/session.scope", "/dev/nvidia0"),
-    ]:
-        (tmp_path / "proc" / pid / "fd").mkdir(parents=True)
-        (tmp_path / "proc" / pid / "cgroup").write_text(f"0::{group}\n")
-        (tmp_path / "proc" / pid / "fd/3").symlink_to(target)
-    found = host.other_engines_with_gpus(str(tmp_path))
-    assert found == ["/kubepods.slice/cri-containerd-a.scope"]
+def test_without_the_drivers_files_an_index_is_taken_for_the_minor(tmp_path: Path) -> None:
+    assert host.node_of("nvidia.com/gpu=3", str(tmp_path)) == "/dev/nvidia3"
+    assert host.node_of("nvidia.com/gpu=" + UUIDS[0], str(tmp_path)) is None
+
+
+def test_the_limits_on_the_way_up_are_read_without_the_root(tmp_path: Path) -> None:
+    scope = tmp_path / "sys/fs/cgroup/ai.slice/docker-1.scope"
+    scope.mkdir(parents=True)
+    (scope / "pids.max").write_text("64\n")
+    (scope.parent / "pids.max").write_text("512\n")
+    (scope.parent / "pids.current").write_text("3\n")
+    path = host.limits_on_path("/ai.slice/docker-1.scope", str(tmp_path))
+    assert [group.path for group in path] == ["/ai.slice/docker-1.scope", "/ai.slice"]
+    assert [group.files["pids.max"] for group in path] == ["64", "512"]
+    assert path[0].files["cpu.max"] is None
+    assert host.limits_on_path("", str(tmp_path)) == []
+    assert host.tasks_in("/ai.slice", str(tmp_path)) == 3
+    assert host.tasks_in("/ai.slice/docker-1.scope", str(tmp_path)) is None

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -20,6 +21,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.probe.judge import 
     skipped,
     summary,
 )
+from ansible_collections.steadygpu.host.plugins.module_utils.probe.limits import Group
 from ansible_collections.steadygpu.host.plugins.module_utils.probe.sight import (
     DENIED,
     NO_DRIVER,
@@ -134,31 +136,53 @@ def test_isolation_lost_by_an_update_is_told_too() -> None:
     assert judge_later("holds_after_update", "an update", DEVICE, BARE, EXPECTED).ok is True
 
 
+WANTED = "/ai.slice/ai-workload.slice"
+SCOPE = WANTED + "/docker-abc.scope"
+HELD = {"memory.max": "8589934592", "cpu.max": "300000 100000", "pids.max": "512"}
+
+
+def way_up(own: Mapping[str, str | None], above: Mapping[str, str | None]) -> list[Group]:
+    return [
+        Group(SCOPE, {"memory.max": "max", "cpu.max": "max 100000", "pids.max": "64"}),
+        Group(WANTED, own),
+        Group("/ai.slice", above),
+    ]
+
+
 SLICE = SliceSight(
     name="ai-workload.slice",
-    wanted="/ai.slice/ai-workload.slice",
-    containing="/ai.slice/ai-workload.slice/docker-abc.scope",
-    limits={"memory.max": ("8589934592", "8589934592"), "cpu.max": ("300%", "300%")},
+    wanted=WANTED,
+    path=way_up(HELD, {"memory.max": "max"}),
+    limits={"memory.max": 8589934592, "cpu.max": 300},
     tasks=2,
 )
+ELSEWHERE = [Group("/system.slice/docker-abc.scope", {})]
 
 
 def test_a_slice_that_holds_its_containers() -> None:
-    assert [check.ok for check in judge_slice(SLICE)] == [True, True]
+    checks = judge_slice(SLICE)
+    assert [check.ok for check in checks] == [True, True]
+    assert checks[1].seen == "cpu.max 300% of a CPU, memory.max 8589934592, 2 tasks inside"
+
+
+def test_a_tighter_limit_on_the_way_up_is_named() -> None:
+    path = way_up(HELD, {"memory.max": "4294967296"})
+    check = judge_slice(replace(SLICE, path=path, limits={**SLICE.limits, "pids.max": 512}))[1]
+    assert check.ok is True
+    assert "memory.max 8589934592 (memory.max 4294967296 at /ai.slice)" in check.seen
+    assert f"pids.max 512 (pids.max 64 at {SCOPE})" in check.seen
 
 
 @pytest.mark.parametrize(
     ("sight", "oks"),
     [
-        (replace(SLICE, containing="/system.slice/docker-abc.scope"), [False, None]),
-        (
-            replace(SLICE, containing="/ai.slice/ai-workload.slice-2/docker-abc.scope"),
-            [False, None],
-        ),
-        (replace(SLICE, containing=""), [False, None]),
+        (replace(SLICE, path=ELSEWHERE), [False, None]),
+        (replace(SLICE, path=[Group(WANTED + "-2/docker-abc.scope", {})]), [False, None]),
+        (replace(SLICE, path=()), [False, None]),
         (replace(SLICE, wanted=""), [False, None]),
-        (replace(SLICE, limits={"memory.max": ("max", "8589934592")}), [True, False]),
-        (replace(SLICE, limits={"pids.max": ("no such file", "512")}), [True, False]),
+        (replace(SLICE, path=way_up({**HELD, "memory.max": "max"}, {})), [True, False]),
+        (replace(SLICE, path=way_up({**HELD, "memory.max": "4096"}, {})), [True, False]),
+        (replace(SLICE, path=way_up({**HELD, "cpu.max": None}, {})), [True, False]),
         (replace(SLICE, tasks=0), [True, False]),
         (replace(SLICE, tasks=None), [True, False]),
         (replace(SLICE, limits={}), [True, None]),

@@ -37,14 +37,15 @@ def test_a_device_is_asked_for_by_cdi_and_a_slice_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "node"),
+    ("device", "gpu"),
     [
-        ("nvidia.com/gpu=0", "/dev/nvidia0"),
-        ("nvidia.com/gpu=11", "/dev/nvidia11"),
-        ("nvidia.com/gpu=1:0", "/dev/nvidia1"),
-        ("nvidia.com/gpu=GPU-8dc1e42b", None),
+        ("nvidia.com/gpu=0", 0),
+        ("nvidia.com/gpu=11", 11),
+        ("nvidia.com/gpu=1:0", 1),
+        ("nvidia.com/gpu=GPU-8dc1e42b-0b3c", "GPU-8dc1e42b-0b3c"),
+        ("nvidia.com/gpu=MIG-8dc1e42b", None),
         ("nvidia.com/gpu=all", None),
     ],
 )
-def test_the_node_behind_a_name(device: str, node: str | None) -> None:
-    assert plan.node_of(device) == node
+def test_the_gpu_in_a_name(device: str, gpu: int | str | None) -> None:
+    assert plan.gpu_of(device) == gpu

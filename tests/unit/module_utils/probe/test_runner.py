@@ -15,7 +15,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.engine.docker_api i
     EngineUnreachableError,
     ExecResult,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.probe import runner
+from ansible_collections.steadygpu.host.plugins.module_utils.probe import budget, runner
 from ansible_collections.steadygpu.host.plugins.module_utils.probe.judge import Check
 from ansible_collections.steadygpu.host.plugins.module_utils.probe.runner import (
     Options,
@@ -45,6 +45,9 @@ class Engine:
         self.loses_at_reload = False
         self.start_faults: list[Exception] = []
         self.info_faults: list[Exception] = []
+        self.deadline_s = 0.0
+        self.clock = 0.0
+        self.exec_takes_s = 0.0
 
     def info(self) -> dict[str, Any]:
         for fault in self.info_faults:
@@ -73,6 +76,9 @@ class Engine:
         self.updated.append(container)
 
     def exec_run(self, container: str, _argv: Sequence[str]) -> ExecResult:
+        self.clock += min(self.exec_takes_s, self.deadline_s)
+        if self.exec_takes_s > self.deadline_s:
+            raise EngineUnreachableError("no whole answer to POST /exec")
         if "DeviceRequests" not in self.alive[container]["HostConfig"]:
             return ExecResult(0, WITHOUT, "")
         lost = self.loses_at_reload and self.reloads
@@ -107,7 +113,9 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     monkeypatch.setattr(runner.units, "daemon_reload", pretended.daemon_reload)
     monkeypatch.setattr(runner.host, "gpu_nodes", lambda: dict(NODES))
     monkeypatch.setattr(runner.host, "has_merged_usr", lambda: True)
-    monkeypatch.setattr(runner.host, "other_engines_with_gpus", list)
+    monkeypatch.setattr(runner.host, "node_of", lambda _device: "/dev/nvidia0")
+    monkeypatch.setattr(runner, "cgroups_with_gpus", list)
+    monkeypatch.setattr(budget, "monotonic", lambda: pretended.clock)
     return pretended
 
 
@@ -190,11 +198,29 @@ def test_only_one_probe_at_a_time(engine: Engine) -> None:
     assert engine.alive == {}
 
 
+def test_the_deadline_is_one_for_the_whole_proof_and_keeps_what_was_proved(engine: Engine) -> None:
+    # Two looks of two containers fit, the third look does not.
+    engine.exec_takes_s = 12.0
+    checks = verify(Options(deadline_s=50.0))
+    assert [check.ok for check in checks] == [True] * 7 + [False]
+    assert checks[-1].id == "in_time"
+    assert "stopped after 7 proved" in checks[-1].seen
+    assert (engine.alive, engine.tags) == ({}, [])
+
+
+def test_time_that_ran_out_between_two_requests_is_told_too(engine: Engine) -> None:
+    engine.exec_takes_s = 25.0
+    check = verify(Options(deadline_s=50.0))[-1]
+    assert (check.id, check.ok) == ("in_time", False)
+    assert "the 50 s of deadline_s are over" in check.seen
+    assert engine.alive == {}
+
+
 @pytest.mark.parametrize(
     ("options", "nodes", "says"),
     [
         (Options(), {}, "no GPU node"),
-        (Options(device="nvidia.com/gpu=9"), NODES, "should be /dev/nvidia9"),
+        (Options(expect_node="/dev/nvidia9"), NODES, "should be /dev/nvidia9"),
         (Options(device="nvidia.com/gpu=all"), NODES, "expect_node"),
     ],
 )
@@ -202,9 +228,10 @@ def test_a_probe_that_cannot_begin_says_why(
     options: Options, nodes: dict[str, str], says: str
 ) -> None:
     with pytest.raises(ProbeError, match=says):
-        expectation(options, nodes)
+        expectation(options, nodes, None)
 
 
-def test_a_device_by_uuid_is_expected_where_the_user_says() -> None:
+def test_the_user_knows_better_than_the_driver_which_node_to_expect() -> None:
     options = Options(device="nvidia.com/gpu=GPU-1", expect_node="/dev/nvidia1")
-    assert expectation(options, NODES).number == "195:1"
+    assert expectation(options, NODES, "/dev/nvidia0").number == "195:1"
+    assert expectation(Options(), NODES, "/dev/nvidia1").number == "195:1"

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,22 +12,32 @@ from typing import Any
 import pytest
 
 from ansible_collections.steadygpu.host.plugins.module_utils.process import Completed
-from ansible_collections.steadygpu.host.plugins.module_utils.slices import manage, reader
+from ansible_collections.steadygpu.host.plugins.module_utils.slices import (
+    manage,
+    reader,
+    refusals,
+    reload,
+)
 from ansible_collections.steadygpu.host.plugins.module_utils.slices.effective import Machine
 from ansible_collections.steadygpu.host.plugins.module_utils.slices.manage import (
-    SliceError,
-    Wish,
     ensure_absent,
     ensure_present,
 )
+from ansible_collections.steadygpu.host.plugins.module_utils.slices.model import SliceError, Wish
 from ansible_collections.steadygpu.host.plugins.module_utils.slices.properties import (
     parse_properties,
 )
+from ansible_collections.steadygpu.host.plugins.module_utils.slices.quantities import parse_size
+from ansible_collections.steadygpu.host.plugins.module_utils.slices.squeeze import MemoryUse
 from ansible_collections.steadygpu.host.plugins.module_utils.slices.unit_text import assignments
 
 NAME = "ai-workload.slice"
 GROUP = "/ai.slice/ai-workload.slice"
 MACHINE = Machine(2 << 30, 0, 15000, 4096, {}, False, False)
+
+
+def _bytes(text: str) -> str:
+    return str(parse_size(text)) if text != "max" else text
 
 
 class Systemd:
@@ -45,6 +56,8 @@ class Systemd:
         self.stubborn: str | None = None
         self.inside: dict[str, list[int]] = {}
         self.complaint = ""
+        self.endangered: list[str] = []
+        self.use: MemoryUse | None = None
 
     def file(self) -> str | None:
         return self.path.read_text() if self.path.exists() else None
@@ -68,7 +81,11 @@ class Systemd:
         self.kernel = dict(assignments(self.file() or "")) if self.active else {}
 
     def slice_files(self, _group: str) -> dict[str, str | None]:
-        return {"pids.max": self.stubborn or self.kernel.get("TasksMax") or "max"}
+        return {
+            "pids.max": self.stubborn or self.kernel.get("TasksMax") or "max",
+            "memory.max": _bytes(self.kernel.get("MemoryMax") or "max"),
+            "memory.high": _bytes(self.kernel.get("MemoryHigh") or "max"),
+        }
 
     def run(self, argv: Sequence[str], **_more: Any) -> Completed:
         if argv[0] == "systemd-analyze":
@@ -86,6 +103,9 @@ def systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Systemd:
     monkeypatch.setattr(manage.units, "act", pretended.act)
     monkeypatch.setattr(manage.units, "daemon_reload", pretended.daemon_reload)
     monkeypatch.setattr(manage, "run", pretended.run)
+    monkeypatch.setattr(refusals, "run", pretended.run)
+    monkeypatch.setattr(reload, "endangered", lambda: pretended.endangered)
+    monkeypatch.setattr(reader, "memory_use", lambda _group: pretended.use)
     monkeypatch.setattr(reader, "has_systemd", lambda: True)
     monkeypatch.setattr(reader, "cgroup_fault", lambda: None)
     monkeypatch.setattr(reader, "machine", lambda _settings: MACHINE)
@@ -115,7 +135,7 @@ def test_the_second_run_does_nothing(systemd: Systemd) -> None:
     assert (again.changed, again.diff) == (False, [])
 
 
-def test_a_changed_value_needs_a_reload_and_says_whom_it_may_hurt(systemd: Systemd) -> None:
+def test_a_changed_value_needs_a_reload(systemd: Systemd) -> None:
     ensure_present(wish(systemd), check_mode=False)
     foreseen = ensure_present(wish(systemd, 600), check_mode=True)
     outcome = ensure_present(wish(systemd, 600), check_mode=False)
@@ -126,7 +146,7 @@ def test_a_changed_value_needs_a_reload_and_says_whom_it_may_hurt(systemd: Syste
         f"set TasksMax=600 on {NAME} (it was 512)",
     ]
     assert outcome.effective == {"TasksMax": "600"}
-    assert "legacy NVIDIA hook" in outcome.actions[1]
+    assert outcome.warnings == []
 
 
 def test_a_property_that_is_no_longer_asked_for_is_reset(systemd: Systemd) -> None:
@@ -136,7 +156,7 @@ def test_a_property_that_is_no_longer_asked_for_is_reset(systemd: Systemd) -> No
     outcome = ensure_present(without, check_mode=False)
     assert outcome.actions == foreseen.actions
     assert outcome.actions[-1] == f"reset TasksMax on {NAME}"
-    assert systemd.slice_files("") == {"pids.max": "max"}
+    assert systemd.slice_files("")["pids.max"] == "max"
     assert not ensure_present(without, check_mode=False).changed
 
 
@@ -235,3 +255,102 @@ def test_without_systemd_check_mode_foretells_and_a_real_run_refuses(
     with pytest.raises(SliceError, match="systemd is not running"):
         ensure_present(wish(systemd), check_mode=False)
     assert systemd.file() is None
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_no_reload_while_a_container_could_lose_its_gpu(systemd: Systemd, check_mode: bool) -> None:
+    ensure_present(wish(systemd), check_mode=False)
+    before = systemd.file()
+    systemd.endangered = ["container training", "container notebook"]
+    with pytest.raises(SliceError, match="training, container notebook") as refused:
+        ensure_present(wish(systemd, 600), check_mode)
+    for way_out in ("CDI devices", "have ended", "daemon_reload_anyway: true"):
+        assert way_out in str(refused.value)
+    assert (systemd.file(), systemd.reloads, systemd.kernel["TasksMax"]) == (before, 0, "512")
+
+
+def test_the_reload_can_be_asked_for_and_then_warns(systemd: Systemd) -> None:
+    ensure_present(wish(systemd), check_mode=False)
+    systemd.endangered = ["container training"]
+    outcome = ensure_present(wish(systemd, 600, daemon_reload_anyway=True), check_mode=False)
+    assert (systemd.reloads, outcome.effective) == (1, {"TasksMax": "600"})
+    assert "container training" in outcome.warnings[0]
+
+
+def test_what_needs_no_reload_is_done_beside_such_a_container(systemd: Systemd) -> None:
+    systemd.endangered = ["container training"]
+    assert ensure_present(wish(systemd), check_mode=False).effective == {"TasksMax": "512"}
+    systemd.kernel["TasksMax"] = "9"
+    assert ensure_present(wish(systemd), check_mode=False).effective == {"TasksMax": "512"}
+    assert ensure_absent(wish(systemd), check_mode=False).changed
+    assert (systemd.file(), systemd.reloads) == (None, 0)
+
+
+def test_a_deleted_unit_that_systemd_still_knows_waits_for_the_next_reload(
+    systemd: Systemd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ensure_present(wish(systemd), check_mode=False)
+    systemd.endangered = ["container training"]
+    outcome = ensure_absent(wish(systemd), check_mode=False)
+    assert (systemd.file(), systemd.reloads) == (None, 0)
+    assert "next daemon-reload" in outcome.warnings[0]
+
+
+def test_the_way_back_reloads_nothing_that_would_hurt(systemd: Systemd) -> None:
+    systemd.endangered = ["container training"]
+    systemd.stubborn = "max"
+    with pytest.raises(SliceError, match=r"next daemon-reload only(?s:.*)container training"):
+        ensure_present(wish(systemd), check_mode=False)
+    assert (systemd.file(), systemd.reloads) == (None, 0)
+
+
+def memory(systemd: Systemd, **properties: str) -> Wish:
+    return Wish(NAME, "Training", parse_properties(properties), str(systemd.path.parent))
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_a_memory_limit_below_the_current_use_kills_nobody(
+    systemd: Systemd, check_mode: bool
+) -> None:
+    ensure_present(memory(systemd, MemoryMax="1G"), check_mode=False)
+    before = systemd.file()
+    systemd.use = MemoryUse(700 << 20, 5 << 20, 100 << 20, None, 1 << 30)
+    with pytest.raises(SliceError, match="MemoryMax=512M is below what") as refused:
+        ensure_present(memory(systemd, MemoryMax="512M"), check_mode)
+    said = str(refused.value)
+    assert "700M of memory (100M of it page cache" in said
+    assert "5M of swap" in said
+    assert "below_current_use: true" in said
+    assert (systemd.file(), systemd.kernel["MemoryMax"]) == (before, "1G")
+
+
+def test_a_percentage_is_a_limit_too_and_the_first_limit_lowers(systemd: Systemd) -> None:
+    ensure_present(memory(systemd), check_mode=False)
+    systemd.use = MemoryUse(700 << 20)
+    with pytest.raises(SliceError, match="MemoryMax=25% is below"):
+        ensure_present(memory(systemd, MemoryMax="25%"), check_mode=True)
+
+
+def test_a_tight_memory_limit_can_be_asked_for(systemd: Systemd) -> None:
+    ensure_present(memory(systemd, MemoryMax="1G"), check_mode=False)
+    systemd.use = MemoryUse(700 << 20, maximum=1 << 30)
+    tight = dataclasses.replace(memory(systemd, MemoryMax="512M"), below_current_use=True)
+    assert ensure_present(tight, check_mode=False).effective == {"MemoryMax": "512M"}
+
+
+@pytest.mark.parametrize(
+    "use", [MemoryUse(400 << 20, maximum=1 << 30), MemoryUse(700 << 20, maximum=512 << 20), None]
+)
+def test_a_limit_that_squeezes_nobody_is_set(systemd: Systemd, use: MemoryUse | None) -> None:
+    ensure_present(memory(systemd, MemoryMax="1G"), check_mode=False)
+    systemd.use = use
+    outcome = ensure_present(memory(systemd, MemoryMax="512M"), check_mode=False)
+    assert outcome.effective == {"MemoryMax": "512M"}
+
+
+def test_a_soft_limit_below_the_current_use_is_set_with_a_warning(systemd: Systemd) -> None:
+    ensure_present(memory(systemd, MemoryHigh="1G"), check_mode=False)
+    systemd.use = MemoryUse(700 << 20, high=1 << 30)
+    outcome = ensure_present(memory(systemd, MemoryHigh="512M"), check_mode=False)
+    assert outcome.effective == {"MemoryHigh": "512M"}
+    assert "throttled" in outcome.warnings[0]

@@ -11,6 +11,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.slices import reade
 from ansible_collections.steadygpu.host.plugins.module_utils.slices.properties import (
     parse_properties,
 )
+from ansible_collections.steadygpu.host.plugins.module_utils.slices.squeeze import MemoryUse
 
 SLICE = "sys/fs/cgroup/ai.slice/ai-workload.slice"
 
@@ -111,3 +112,19 @@ def test_a_host_with_cgroup_v1_is_told_what_to_change(tmp_path: Path) -> None:
     assert "unified_cgroup_hierarchy" in (reader.cgroup_fault(str(tmp_path)) or "")
     root = tree(tmp_path, {"sys/fs/cgroup/cgroup.controllers": "cpu io memory pids\n"})
     assert reader.cgroup_fault(root) is None
+
+
+def test_what_a_slice_uses_of_memory(tmp_path: Path) -> None:
+    root = tree(
+        tmp_path,
+        {
+            SLICE + "/memory.current": "6442450944\n",
+            SLICE + "/memory.swap.current": "4096\n",
+            SLICE + "/memory.stat": "anon 5\nfile 2147483648\nfile_mapped 7\n",
+            SLICE + "/memory.high": "max\n",
+            SLICE + "/memory.max": "8589934592\n",
+        },
+    )
+    use = reader.memory_use("/ai.slice/ai-workload.slice", root)
+    assert use == MemoryUse(6 << 30, 4096, 2 << 30, None, 8 << 30)
+    assert reader.memory_use("/other.slice", root) is None

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,6 +91,33 @@ def test_a_drop_in_that_overrides_is_named_and_one_that_agrees_is_not() -> None:
     settings = parse_properties({"MemoryMax": "8G", "TasksMax": 512})
     assert overridden("[Slice]\nMemoryMax=4G\nCPUWeight=5\n", settings) == {"MemoryMax": "4G"}
     assert overridden("[Slice]\nMemoryMax=8G\n", settings) == {}
+
+
+@pytest.mark.parametrize(
+    ("properties", "drop_in"),
+    [
+        ({"MemoryMax": "8G"}, "MemoryMax=8589934592"),
+        ({"MemoryMax": "8G"}, "MemoryMax=4G\nMemoryMax=8192M"),
+        ({"CPUQuota": "300%"}, "CPUQuota=300.00%"),
+        ({"CPUQuota": "300%", "CPUQuotaPeriodSec": "10ms"}, "CPUQuotaPeriodSec=10000us"),
+        ({"AllowedCPUs": "0-3"}, "AllowedCPUs=0 1\nAllowedCPUs=2,3"),
+        (
+            {"IOReadBandwidthMax": ["/dev/vda 5M", "/dev/vdb 6M"]},
+            "IOReadBandwidthMax=/dev/vdb 6000K\nIOReadBandwidthMax=/dev/vda 5M",
+        ),
+    ],
+)
+def test_a_drop_in_with_the_same_value_in_other_words_agrees(
+    properties: dict[str, Any], drop_in: str
+) -> None:
+    assert overridden("[Slice]\n" + drop_in + "\n", parse_properties(properties)) == {}
+
+
+@pytest.mark.parametrize(
+    "drop_in", ["MemoryMax=8589934593", "MemoryMax=8G\nMemoryMax=", "MemoryMax=8GB"]
+)
+def test_a_drop_in_that_resets_or_cannot_be_read_does_not_agree(drop_in: str) -> None:
+    assert "MemoryMax" in overridden("[Slice]\n" + drop_in, parse_properties({"MemoryMax": "8G"}))
 
 
 def test_drop_ins_of_prefixes_and_of_the_type_apply_too() -> None:
