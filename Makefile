@@ -29,6 +29,8 @@ up: deps agent ## boot a lab host, run site.yml on it, and report
 	@python3 tests/lab setup
 	@python3 tests/lab start lab --suite trixie --profile dgx-a100
 	@STEADYGPU_LAB_HOSTS=lab ansible-playbook -i inventories/lab site.yml
+	@printf '\nThe GPUs and the NVIDIA packages of this host are a SIMULATION (docs/lab.md); all else is real.\n'
+	@printf 'Log in: python3 tests/lab ssh lab    End it: make down\n'
 
 down: ## stop every lab host; nothing is left running
 	@python3 tests/lab stop --all

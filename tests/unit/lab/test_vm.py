@@ -49,7 +49,7 @@ def test_a_number_without_a_process_is_no_machine(tmp_path: Path) -> None:
     assert not vm.is_machine(4242, DIRECTORY, proc=str(tmp_path))
 
 
-@pytest.mark.parametrize("content", ["", "many\n", str(os.getpid())])
+@pytest.mark.parametrize("content", ["", "many\n", pytest.param(str(os.getpid()), id="stranger")])
 def test_a_stale_or_broken_pid_file_means_not_running(tmp_path: Path, content: str) -> None:
     (tmp_path / vm.PID_FILE).write_text(content)
     assert vm.running_pid(tmp_path) is None

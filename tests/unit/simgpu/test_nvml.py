@@ -75,7 +75,8 @@ for h in handles:
     ends = []
     for link in range(n.NVML_NVLINK_MAX_LINKS):
         if answer(n.nvmlDeviceGetNvLinkState, h, link) == 1:
-            assert n.nvmlDeviceGetNvLinkVersion(h, link) in (3, 4)
+            version = n.nvmlDeviceGetNvLinkVersion(h, link)
+            assert version in (n.NVML_NVLINK_VERSION_3_0, n.NVML_NVLINK_VERSION_4_0)
             assert n.nvmlDeviceGetNvLinkCapability(h, link, n.NVML_NVLINK_CAP_P2P_SUPPORTED) == 1
             ends.append([n.nvmlDeviceGetNvLinkRemoteDeviceType(h, link),
                          n.nvmlDeviceGetNvLinkRemotePciInfo(h, link).busIdLegacy.lower()])
