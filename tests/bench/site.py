@@ -56,7 +56,8 @@ def _ansible(program: str, *arguments: str) -> dict[str, Any]:
     done = subprocess.run(argv, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{' '.join(argv)} failed:\n{done.stdout}")
-    answer = json.loads(done.stdout[done.stdout.index("{") :])
+    # The report callback prints after the JSON.
+    answer, _end = json.JSONDecoder().raw_decode(done.stdout[done.stdout.index("{") :])
     assert isinstance(answer, dict)
     return answer
 

@@ -68,14 +68,16 @@ class LabHost:
     def module(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
         """Run one module of the collection; what it returned, failed or not."""
         argv = ["ansible", "-i", "inventories/lab", "gpu_hosts", "-m", "steadygpu.host." + name]
-        argv += ["-a", json.dumps(arguments or {})]
+        argv += ["-a", json.dumps(arguments)] if arguments else []
         env = dict(
             self._env(),
             ANSIBLE_LOAD_CALLBACK_PLUGINS="1",
             ANSIBLE_STDOUT_CALLBACK="ansible.posix.json",
         )
         done = subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
-        result = json.loads(done.stdout)["plays"][0]["tasks"][0]["hosts"][self.name]
+        # The report callback prints after the JSON.
+        answer, _end = json.JSONDecoder().raw_decode(done.stdout)
+        result = answer["plays"][0]["tasks"][0]["hosts"][self.name]
         assert isinstance(result, dict)
         return result
 

@@ -14,7 +14,8 @@ def test_gpus_and_their_spec_are_back_after_a_reboot(host):
     host.reboot()
     assert (
         host.sh(
-            "docker run --rm --device nvidia.com/gpu=7 busybox /bin/busybox ls /dev "
+            "docker run --rm --cgroup-parent ai-workload.slice --device nvidia.com/gpu=7 busybox "
+            "/bin/busybox ls /dev "
             "| grep -c '^nvidia[0-9]'"
         )
         == "1"

@@ -102,6 +102,14 @@ class Guest:
                 f"{script.strip().splitlines()[0]}"
             ) from error
 
+    def answer(self, script: str, deadline_s: float) -> str | None:
+        """What a script prints, None while the host does not answer in time or it fails."""
+        try:
+            done = self._run(script, deadline_s)
+        except LabError:
+            return None
+        return done.stdout if done.returncode == 0 else None
+
     def check(self, script: str, failure: str, deadline_s: float = 60.0) -> str:
         """Run a script that must succeed and return its stdout. Raises LabError."""
         done = self.run(script, deadline_s)

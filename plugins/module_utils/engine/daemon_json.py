@@ -245,7 +245,7 @@ def _finish(before: str | None, current: str, record: Record, actions: Sequence[
             result = None
     if not record.owned:
         record = Record(pending=record.pending)
-    untouched = before is not None and not before.strip() and result == "{}\n"
+    untouched = (before is None or not before.strip()) and result == "{}\n"
     return Merge(before if untouched else result, record, tuple(actions))
 
 

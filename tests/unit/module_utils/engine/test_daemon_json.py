@@ -216,3 +216,9 @@ def test_a_record_written_before_a_file_that_never_was_is_harmless(
     claimed = put(text, Record(), wanted, takeover=True).record
     assert take_back(text, claimed).text == text
     assert put(text, claimed, wanted).text == put(text, Record(), wanted, takeover=True).text
+
+
+@pytest.mark.parametrize("text", [None, "", "{}\n", '{"debug": true}'])
+def test_taking_back_nothing_touches_nothing(text: str | None) -> None:
+    merge = take_back(text, Record())
+    assert (merge.text, merge.actions) == (text, ())
