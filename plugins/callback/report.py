@@ -68,8 +68,9 @@ class CallbackModule(CallbackBase):
     def _note_changes(report: HostReport, task: str, answer: dict[str, Any]) -> None:
         for item in answer.get("results") or [answer]:
             if item.get("changed"):
-                what = item.get("actions") or [task.split(" : ")[-1]]
-                report.changes += [str(line) for line in what]
+                what = [str(line) for line in item.get("actions") or [task.split(" : ")[-1]]]
+                # A loop that changed four packages is one thing to read.
+                report.changes += [line for line in what if line not in report.changes]
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         """Print what was kept."""

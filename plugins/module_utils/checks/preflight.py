@@ -18,8 +18,8 @@ ENGINE_MINIMUM = "26.1.0"
 # The first toolkit without a known container escape: CVE-2026-24260 is fixed in 1.19.1
 # (NVIDIA product security bulletin 5850).
 TOOLKIT_MINIMUM = "1.19.1"
-# memory.low, io.max and the device program of cgroup v2 as Docker uses them.
-KERNEL_MINIMUM = "5.15"
+# The oldest kernel of a supported distribution, EL 9's. What cgroup v2 files Docker uses are older.
+KERNEL_MINIMUM = "5.14"
 
 # Distributions: the engine that their own packages bring, or None when the engine comes
 # from Docker's repository. `tested` is true only for what runs in CI.

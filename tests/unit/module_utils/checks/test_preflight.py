@@ -87,6 +87,11 @@ def test_an_old_debian_is_not_taken_for_testing():
     assert ids({"os.version_id": "11"}) == ["PF-OS"]
 
 
+def test_the_kernel_of_el_9_is_new_enough():
+    el9 = {"os.id": "rocky", "os.family": "rhel", "os.version_id": "9.6"}
+    assert ids({**el9, "kernel.release": "5.14.0-570.el9.x86_64"}) == ["PF-UNTESTED"]
+
+
 def test_a_bare_bookworm_is_refused_for_the_engine_it_would_get():
     bare = {"os.version_id": "12", "docker.status": "absent", "docker.version": None}
     assert ids(bare) == ["PF-ENGINE-OLD"]
