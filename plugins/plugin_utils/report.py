@@ -137,12 +137,11 @@ def _driver(driver: Mapping[str, Any]) -> str:
 
 
 def _check(check: Mapping[str, Any]) -> str:
-    mark = {True: "ok  ", False: "FAIL"}.get(check.get("ok"), "skip")  # type: ignore[arg-type]
-    if check.get("ok"):
-        return "{} {}".format(mark, check["title"])
-    return "{} {}: seen {}; wanted {}. {}".format(
-        mark, check["title"], check.get("seen"), check.get("wanted"), check.get("advice") or ""
-    ).rstrip()
+    if check["ok"]:
+        return "ok   {}".format(check["title"])
+    if check["ok"] is None:
+        return "skip {}: {}".format(check["title"], check["advice"])
+    return "FAIL {title}: seen {seen}; wanted {wanted}. {advice}".format(**check).rstrip()
 
 
 def _count(number: int, noun: str) -> str:

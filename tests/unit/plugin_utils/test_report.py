@@ -54,6 +54,11 @@ def test_a_failed_check_shows_seen_wanted_and_advice():
     assert "FAIL one GPU: seen 2; wanted 1. look" in text(checks=[check])
 
 
+def test_a_skipped_check_is_not_a_proved_one():
+    check = {"title": "after a reload", "ok": None, "advice": "daemon_reload is false"}
+    assert "skip after a reload: daemon_reload is false" in text(checks=[check])
+
+
 def test_no_change_is_said_and_changes_are_listed():
     assert "nothing" in text()
     assert "write /etc/x" in text(changes=["write /etc/x"])
