@@ -2,16 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The command ``steadygpu``. Sub-commands import what they need when they run."""
+"""The command ``steadygpu``. Each command registers itself and imports the rest when it runs."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import pkgutil
 import sys
 from collections.abc import Sequence
+
+from steadygpu_agent import facts_command, mig, nccl, topo
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -42,49 +43,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"steadygpu {version()}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    facts = commands.add_parser(
-        "facts",
-        help="show what this host is: driver, GPUs, topology, container engine",
-        description="Show what this host is. Changes nothing and does not need root; what only "
-        "root may see is shown as unknown.",
-    )
-    facts.add_argument(
-        "--json", action="store_true", help="print ansible_facts['gpu_host'] as JSON"
-    )
-    facts.add_argument(
-        "--section",
-        action="append",
-        metavar="NAME",
-        help="only this section (gpu, os, kernel, docker, cdi, ...); may be repeated",
-    )
-    facts.add_argument(
-        "--deadline",
-        type=_seconds,
-        default=20.0,
-        metavar="SECONDS",
-        help="how long to wait for the GPU driver (default: 20)",
-    )
-    facts.set_defaults(run=_facts)
+    for command in (facts_command, topo, mig, nccl):
+        command.register(commands)
     return parser
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r}; wanted is a number of seconds, such as 20")
-    return seconds
-
-
-def _facts(arguments: argparse.Namespace) -> int:
-    from steadygpu_agent import facts, show
-
-    try:
-        found = facts.collect(arguments.section, arguments.deadline)
-    except facts.UnknownSectionError as error:
-        print(f"steadygpu: {error}", file=sys.stderr)
-        return 2
-    print(json.dumps(found, indent=2) if arguments.json else show.text(found), flush=True)
-    return 0

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from . import show_gpu
+from .table import table
+
 # The line of each runtime section: its keys in this order and how each is written; what is
 # unknown is left out.
 _LINES = {
@@ -44,31 +47,44 @@ def text(facts: dict[str, Any]) -> str:
 
 
 def _gpu(gpu: dict[str, Any]) -> str:
-    parts = [_driver(gpu["driver"])]
-    if gpu["devices"]:
-        parts.append(_table(_device_rows(gpu["devices"])))
-        parts.append(_table(_topology_rows(gpu["devices"], gpu["links"])))
+    devices = gpu["devices"]
+    parts = ["\n".join([_driver(gpu["driver"]), *_host_lines(gpu)])]
+    if devices:
+        parts.append(table(_device_rows(devices)))
+        parts.append(table(_topology_rows(devices, gpu["links"], gpu.get("nics") or [])))
     elif gpu["pci"]:
         rows = [["PCI", "ID", "KERNEL DRIVER"]]
         rows += [
             [one["address"], f"{one['vendor']}:{one['device']}", one["driver"] or _UNKNOWN]
             for one in gpu["pci"]
         ]
-        parts.append(_table(rows))
+        parts.append(table(rows))
+    holders = show_gpu.holder_rows(devices)
+    if holders:
+        parts.append(table(holders))
     if gpu["numa_nodes"]:
         parts.append(
-            _table(
+            table(
                 [["NUMA", "CPUS", "MEMORY (MiB)"]]
                 + [
-                    [str(node["node"]), node["cpus"] or _UNKNOWN, str(node["memory_mib"])]
+                    [str(node["node"]), node["cpus"] or _UNKNOWN, _known(node["memory_mib"])]
                     for node in gpu["numa_nodes"]
                 ]
             )
         )
+    notes = show_gpu.notes(gpu)
+    if notes:
+        parts.append("\n".join(notes))
     missing = [node["path"] for node in gpu["nodes"] if not node["exists"]]
     if missing:
         parts.append("missing device nodes: " + ", ".join(missing))
     return "\n\n".join(parts)
+
+
+def _host_lines(gpu: dict[str, Any]) -> list[str]:
+    """One line for what the machine adds to the driver; none where nothing of it is known."""
+    words = show_gpu.host_words(gpu)
+    return [f"{'host':<12}" + ", ".join(words)] if words else []
 
 
 def _driver(driver: dict[str, Any]) -> str:
@@ -100,10 +116,27 @@ def _device_rows(devices: Sequence[dict[str, Any]]) -> list[list[str]]:
                 device["error"] or _known(device["uuid"]),
             ]
         )
+        rows += [_mig_row(device["index"], one) for one in (mig or {}).get("devices") or []]
     return rows
 
 
-def _mig(mig: dict[str, bool]) -> str:
+def _mig_row(gpu: int, device: dict[str, Any]) -> list[str]:
+    """A MIG device below its GPU; its PCI place and CPUs are the GPU's."""
+    memory = device["memory_mib"]
+    return [
+        f"{gpu}:{device['index']}",
+        f"  MIG {_known(device['profile'])}",
+        _UNKNOWN if memory is None else f"  {memory}",
+        "",
+        "",
+        "",
+        f"GI {_known(device['gpu_instance'])} CI {_known(device['compute_instance'])}",
+        "",
+        _known(device["uuid"]),
+    ]
+
+
+def _mig(mig: dict[str, Any]) -> str:
     if not mig["supported"]:
         return "no"
     now = "on" if mig["current"] else "off"
@@ -113,10 +146,13 @@ def _mig(mig: dict[str, bool]) -> str:
 
 
 def _topology_rows(
-    devices: Sequence[dict[str, Any]], links: Sequence[Sequence[str]]
+    devices: Sequence[dict[str, Any]],
+    links: Sequence[Sequence[str]],
+    nics: Sequence[dict[str, Any]],
 ) -> list[list[str]]:
     names = [f"GPU{device['index']}" for device in devices]
-    return [["", *names]] + [[name, *row] for name, row in zip(names, links)]
+    rows = [["", *names]] + [[name, *row] for name, row in zip(names, links)]
+    return rows + [[nic["name"], *nic["levels"]] for nic in nics]
 
 
 def _line(name: str, section: dict[str, Any], templates: Mapping[str, str]) -> str:
@@ -135,10 +171,3 @@ def _cdi_line(spec: dict[str, Any]) -> str:
 
 def _known(value: Any) -> str:
     return _UNKNOWN if value is None else str(value)
-
-
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows
-    )

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,7 +69,7 @@ def gpu_table(gpu: Mapping[str, Any]) -> list[str]:
 
 
 def _device(device: Mapping[str, Any]) -> list[str]:
-    memory, mig = device.get("memory_mib") or {}, device.get("mig") or {}
+    memory = device.get("memory_mib") or {}
     return [
         str(device["index"]),
         str(device.get("error") or device["name"]),
@@ -76,8 +77,20 @@ def _device(device: Mapping[str, Any]) -> list[str]:
         _or_dash(device.get("numa_node")),
         _or_dash(device.get("cpus")),
         "{} MiB".format(memory["total"]) if memory.get("total") else "-",
-        ("on" if mig.get("current") else "off") if mig.get("supported") else "-",
+        _mig(device.get("mig") or {}),
     ]
+
+
+def _mig(mig: Mapping[str, Any]) -> str:
+    """``off``, ``on``, the devices as ``2 x 1g.5gb``, or a mode that waits for a reset."""
+    if not mig.get("supported"):
+        return "-"
+    if mig["current"] != mig["pending"]:
+        return "off, on pending" if mig["pending"] else "on, off pending"
+    if not mig["current"]:
+        return "off"
+    counts = Counter(device["profile"] for device in mig.get("devices") or [])
+    return ", ".join(f"{count} x {profile}" for profile, count in sorted(counts.items())) or "on"
 
 
 def _or_dash(value: Any) -> str:

@@ -2,29 +2,25 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How close two GPUs are, in the words of ``nvidia-smi topo -m``. Pure: no I/O.
-
-X self · NV# that many NVLinks · PIX one PCIe switch · PXB several switches, no host
-bridge · PHB one host bridge · NODE host bridges of one NUMA node · SYS across nodes.
-Source of the words: the legend nvidia-smi prints.
-"""
+"""How close two GPUs are, NVLink before PCIe, in the words of ``topology.levels``. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
+from typing import Callable
 
+from ..topology import levels
 from .model import Device, NvLinkPeer
-
-# Below a shared port each device of one switch has its downstream port and itself.
-_BELOW_ONE_SWITCH = 2
 
 
 def matrix(devices: Sequence[Device]) -> list[list[str]]:
     """One row and one column per device, symmetric."""
-    return [
-        ["X" if row is column else between(row, column) for column in devices] for row in devices
-    ]
+    return _square(devices, between)
+
+
+def pcie_matrix(devices: Sequence[Device]) -> list[list[str]]:
+    """As :func:`matrix`, without the NVLinks: what sysfs alone says."""
+    return _square(devices, pcie_level)
 
 
 def between(one: Device, other: Device) -> str:
@@ -44,28 +40,8 @@ def nvlink_count(one: Device, other: Device) -> int:
 
 
 def pcie_level(one: Device, other: Device) -> str:
-    """PIX, PXB, PHB, NODE or SYS from the PCI paths and NUMA nodes of two GPUs.
-
-    A GPU whose PCI path is unknown is judged by its NUMA node alone.
-    """
-    shared = _shared_steps(one.pci_path, other.pci_path)
-    if shared:
-        below = max(len(one.pci_path), len(other.pci_path)) - shared
-        return "PIX" if below <= _BELOW_ONE_SWITCH else "PXB"
-    bridge = _host_bridge(one)
-    if bridge is not None and bridge == _host_bridge(other):
-        return "PHB"
-    return "NODE" if one.numa_node == other.numa_node else "SYS"
-
-
-def _shared_steps(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many bridges, counted from the root port, two paths have in common."""
-    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other))))
-
-
-def _host_bridge(device: Device) -> str | None:
-    """Domain and bus of the root port: one host bridge owns one root bus."""
-    return device.pci_path[0].rpartition(":")[0] if device.pci_path else None
+    """PIX, PXB, PHB, NODE or SYS from the PCI paths and NUMA nodes of two GPUs."""
+    return levels.pcie_level(one.pci_path, other.pci_path, one.numa_node, other.numa_node)
 
 
 def _links_to_gpu(device: Device, address: str | None) -> int:
@@ -82,3 +58,10 @@ def _links_to_switches(device: Device) -> int:
 
 def _links_up(device: Device) -> list[NvLinkPeer]:
     return [peer for peer in device.nvlink.peers if peer.state == "up"] if device.nvlink else []
+
+
+def _square(devices: Sequence[Device], word: Callable[[Device, Device], str]) -> list[list[str]]:
+    return [
+        [levels.SELF if row is column else word(row, column) for column in devices]
+        for row in devices
+    ]

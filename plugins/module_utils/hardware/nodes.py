@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Optional
 
 from ..atomic import read_text
-from .model import DeviceNode
+from .host_model import DeviceNode
 
 # Major 195 belongs to NVIDIA (Linux Documentation/admin-guide/devices.txt) and its minor
 # 255 is the control node; uvm gets a major from the kernel when it loads.
@@ -61,6 +61,21 @@ def read_nodes(minors: Iterable[int], root: str = "/") -> list[DeviceNode]:
                 nodes.append(DeviceNode(path, os.major(number), os.minor(number), exists=True))
     nodes += [DeviceNode(path, *number, exists=False) for path, number in missing.items()]
     return sorted(nodes, key=lambda node: node.path)
+
+
+def closed(minors: Iterable[int], root: str = "/") -> list[str]:
+    """The GPU nodes that exist and that this process may not open.
+
+    access(2) asks the device cgroup too, where the session of a job scheduler or a container
+    hides GPUs, and does not open: the driver would start to initialise the GPU.
+    """
+    paths = (f"dev/nvidia{minor}" for minor in sorted(minors))
+    return [
+        "/" + path
+        for path in paths
+        if os.path.exists(os.path.join(root, path))
+        and not os.access(os.path.join(root, path), os.R_OK | os.W_OK)
+    ]
 
 
 def _device_number(path: str) -> int | None:

@@ -2,20 +2,23 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""NVIDIA display devices on the PCI bus, from sysfs. Works without any driver."""
+"""The PCI bus from sysfs: NVIDIA display devices, paths, links. Works without any driver."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Sequence
 
 from ..atomic import read_text
-from .model import PciDevice
+from .host_model import PciDevice, PcieLink
 
 NVIDIA = "10de"
 # PCI base class 03: VGA controller (0300), 3D controller (0302), other display (0380).
 _DISPLAY = "03"
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
+# PCI Express Base Specification, Link Capabilities: GT/s of each generation.
+_GENERATIONS = {"2.5": 1, "5.0": 2, "5": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}
 
 
 def normalise(address: str) -> str:
@@ -38,6 +41,66 @@ def read_path(address: str, root: str = "/") -> list[str]:
     return [part for part in os.path.realpath(link).split("/") if _ADDRESS.match(part)]
 
 
+def is_address(text: str) -> bool:
+    """Does ``text`` name a PCI function as sysfs does?"""
+    return _ADDRESS.match(text) is not None
+
+
+def attribute(address: str, name: str, root: str = "/") -> str | None:
+    """A sysfs attribute of a function, stripped; None when it is missing or unreadable."""
+    try:
+        text = read_text(os.path.join(root, "sys/bus/pci/devices", address, name))
+    except OSError:
+        return None
+    return text.strip() if text is not None else None
+
+
+def identity(address: str, name: str, root: str = "/") -> str:
+    """A hexadecimal attribute (vendor, device, class) without its ``0x``; "" when missing."""
+    text = (attribute(address, name, root) or "").lower()
+    return text[2:] if text.startswith("0x") else text
+
+
+def numa_node(address: str, root: str = "/") -> int | None:
+    """The node beside a function. The kernel writes -1 where the firmware names none."""
+    node = int(attribute(address, "numa_node", root) or -1)
+    return node if node >= 0 else None
+
+
+def read_link(path: Sequence[str], root: str = "/") -> PcieLink | None:
+    """The link between the last function of ``path`` and the port above it.
+
+    What is possible is the lesser of what both ends can do. None for a function without a
+    PCI Express link, as behind a hypervisor that shows plain PCI.
+    """
+    if not path:
+        return None
+    ends = path[-2:]
+    link = PcieLink(
+        generation=_generation(path[-1], "current_link_speed", root),
+        generation_max=_least(_generation(end, "max_link_speed", root) for end in ends),
+        width=_width(path[-1], "current_link_width", root),
+        width_max=_least(_width(end, "max_link_width", root) for end in ends),
+    )
+    return None if link == PcieLink() else link
+
+
+def _generation(address: str, name: str, root: str) -> int | None:
+    """``16.0 GT/s PCIe`` is generation 4; ``Unknown`` is None."""
+    return _GENERATIONS.get((attribute(address, name, root) or "").partition(" ")[0])
+
+
+def _width(address: str, name: str, root: str) -> int | None:
+    """Lanes. The kernel writes 0, or 255 in old versions, for a link that has none."""
+    text = attribute(address, name, root) or ""
+    return int(text) if text.isdigit() and int(text) not in (0, 255) else None
+
+
+def _least(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return min(known) if known else None
+
+
 def read_display_devices(root: str = "/") -> list[PciDevice]:
     """All NVIDIA display devices in the order of their addresses."""
     bus = os.path.join(root, "sys/bus/pci/devices")
@@ -48,34 +111,20 @@ def read_display_devices(root: str = "/") -> list[PciDevice]:
     return [
         _read_device(address, root)
         for address in addresses
-        if _attribute(bus, address, "vendor") == NVIDIA
-        and _attribute(bus, address, "class").startswith(_DISPLAY)
+        if identity(address, "vendor", root) == NVIDIA
+        and identity(address, "class", root).startswith(_DISPLAY)
     ]
 
 
 def _read_device(address: str, root: str) -> PciDevice:
-    bus = os.path.join(root, "sys/bus/pci/devices")
-    directory = os.path.join(bus, address)
-    driver = os.path.join(directory, "driver")
+    driver = os.path.join(root, "sys/bus/pci/devices", address, "driver")
     return PciDevice(
         address=address,
-        vendor=_attribute(bus, address, "vendor"),
-        device=_attribute(bus, address, "device"),
-        pci_class=_attribute(bus, address, "class"),
+        vendor=identity(address, "vendor", root),
+        device=identity(address, "device", root),
+        pci_class=identity(address, "class", root),
         driver=os.path.basename(os.readlink(driver)) if os.path.islink(driver) else None,
         path=read_path(address, root),
-        numa_node=_numa_node(read_text(os.path.join(directory, "numa_node"))),
-        cpus=(read_text(os.path.join(directory, "local_cpulist")) or "").strip() or None,
+        numa_node=numa_node(address, root),
+        cpus=attribute(address, "local_cpulist", root) or None,
     )
-
-
-def _attribute(bus: str, address: str, name: str) -> str:
-    """A hexadecimal sysfs attribute without its ``0x``; "" when it is missing."""
-    text = (read_text(os.path.join(bus, address, name)) or "").strip().lower()
-    return text[2:] if text.startswith("0x") else text
-
-
-def _numa_node(text: str | None) -> int | None:
-    """The kernel writes -1 where the firmware names no node."""
-    node = int((text or "").strip() or -1)
-    return node if node >= 0 else None

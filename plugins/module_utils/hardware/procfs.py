@@ -8,11 +8,25 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from ..atomic import read_text
+from . import guarded
 
-MODULES = ("nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_drm", "nvidia_peermem")
+# The driver's own modules; nouveau, which takes its place; nvidia_fs for GPUDirect Storage;
+# and the two InfiniBand modules that the fabric manager needs for NVLink 5.
+MODULES = (
+    "nvidia",
+    "nvidia_uvm",
+    "nvidia_modeset",
+    "nvidia_drm",
+    "nvidia_peermem",
+    "nvidia_fs",
+    "nouveau",
+    "ib_umad",
+    "mlx5_ib",
+)
 # "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.163.01  Release Build …"
 _VERSION = re.compile(r"^NVRM version:.*?\s(\d+(?:\.\d+)+)(?:\s|$)", re.MULTILINE)
 
@@ -25,6 +39,17 @@ class ProcGpu:
     name: str | None
     uuid: str | None
     minor: int | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that /proc/driver says. ``reason`` is set when it did not answer."""
+
+    version: str | None = None
+    flavour: str | None = None
+    gpus: list[ProcGpu] = field(default_factory=list)
+    nvswitches: int | None = None
+    reason: str | None = None
 
 
 def parse_version(text: str | None) -> tuple[str | None, str | None]:
@@ -76,8 +101,48 @@ def read_gpus(root: str = "/") -> list[ProcGpu]:
     ]
 
 
+def read_nvswitches(root: str = "/") -> int | None:
+    """How many NVSwitches the module drives; None when it does not say."""
+    try:
+        return len(os.listdir(os.path.join(root, "proc/driver/nvidia-nvswitch/devices")))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def read(deadline_s: float, root: str = "/") -> Report:
+    """All of the above, within ``deadline_s`` seconds.
+
+    A sick driver can hold the locks that reading these files takes, so a child reads them.
+    """
+    if not os.path.isdir(os.path.join(root, "proc/driver/nvidia")):
+        return Report()
+
+    def question() -> dict[str, Any]:
+        version, flavour = read_version(root)
+        return {
+            "version": version,
+            "flavour": flavour,
+            "gpus": [asdict(gpu) for gpu in read_gpus(root)],
+            "nvswitches": read_nvswitches(root),
+        }
+
+    outcome = guarded.call(question, deadline_s)
+    if outcome.reason is not None:
+        return Report(reason=f"/proc/driver/nvidia: {outcome.reason}")
+    found = outcome.value
+    return Report(
+        version=found["version"],
+        flavour=found["flavour"],
+        gpus=[ProcGpu(**gpu) for gpu in found["gpus"]],
+        nvswitches=found["nvswitches"],
+    )
+
+
 def read_modules(root: str = "/") -> dict[str, bool]:
-    """Which of the driver's kernel modules /proc/modules lists."""
+    """Which of :data:`MODULES` the kernel has, loaded or built in."""
     lines = (read_text(os.path.join(root, "proc/modules")) or "").splitlines()
     loaded = {line.split(" ", 1)[0] for line in lines}
-    return {module: module in loaded for module in MODULES}
+    return {
+        module: module in loaded or os.path.isdir(os.path.join(root, "sys/module", module))
+        for module in MODULES
+    }

@@ -1,63 +1,63 @@
 /* SIMULATION for the steadygpu lab: not NVIDIA's library.
  *
- * Calls about one whole GPU. Most of them hand out one number or text of the state file.
+ * What a GPU or MIG device is, and its memory. Most calls hand out one number or text of the
+ * state file.
  */
+#include "give.h"
+#include "mig_devices.h"
+#include "names.h"
 #include "pci.h"
-#include "session.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#define GIVE_TEXT(function, field)                                                                 \
-    NVML_EXPORT nvmlReturn_t function(nvmlDevice_t device, char *buffer, unsigned int size)        \
-    {                                                                                              \
-        struct session session;                                                                    \
-        if (!session_begin_device(&session, device, QUERY_IDENTITY))                               \
-            return session.result;                                                                 \
-        if (session.gpu->field[0] == '\0')                                                         \
-            return session_end(&session, NVML_ERROR_NOT_SUPPORTED);                                \
-        return session_end(&session, give_text(buffer, size, session.gpu->field));                 \
-    }
-
-GIVE_TEXT(nvmlDeviceGetName, name)
-GIVE_TEXT(nvmlDeviceGetUUID, uuid)
 GIVE_TEXT(nvmlDeviceGetSerial, serial)
 GIVE_TEXT(nvmlDeviceGetVbiosVersion, vbios)
 
-/* One unsigned number, `value`, where `supported` holds of `gpu`. */
-#define GIVE_NUMBER(function, query, supported, value)                                             \
-    NVML_EXPORT nvmlReturn_t function(nvmlDevice_t device, unsigned int *result)                   \
-    {                                                                                              \
-        struct session session;                                                                    \
-        if (!session_begin_device(&session, device, query))                                        \
-            return session.result;                                                                 \
-        const struct gpu *gpu = session.gpu;                                                       \
-        if (result == NULL)                                                                        \
-            return session_end(&session, NVML_ERROR_INVALID_ARGUMENT);                             \
-        if (!(supported))                                                                          \
-            return session_end(&session, NVML_ERROR_NOT_SUPPORTED);                                \
-        *result = (unsigned int)(value);                                                           \
-        return session_end(&session, NVML_SUCCESS);                                                \
-    }
-
-GIVE_NUMBER(nvmlDeviceGetMinorNumber, QUERY_IDENTITY, gpu, gpu->minor)
-GIVE_NUMBER(nvmlDeviceGetIndex, QUERY_IDENTITY, gpu, visible_index_of(session.state, gpu))
-GIVE_NUMBER(nvmlDeviceGetArchitecture, QUERY_OPTIONAL, gpu->architecture, gpu->architecture)
-GIVE_NUMBER(nvmlDeviceGetPersistenceMode, QUERY_OPTIONAL, gpu, gpu->persistence)
-GIVE_NUMBER(nvmlDeviceGetComputeMode, QUERY_OPTIONAL, gpu, gpu->compute_mode)
-GIVE_NUMBER(nvmlDeviceGetPowerManagementLimit, QUERY_OPTIONAL, gpu, gpu->power_limit_mw)
-GIVE_NUMBER(nvmlDeviceGetMaxPcieLinkGeneration, QUERY_OPTIONAL, gpu, gpu->pcie_gen_max)
-GIVE_NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, QUERY_OPTIONAL, gpu, gpu->pcie_gen)
-GIVE_NUMBER(nvmlDeviceGetMaxPcieLinkWidth, QUERY_OPTIONAL, gpu, gpu->pcie_width_max)
-GIVE_NUMBER(nvmlDeviceGetCurrPcieLinkWidth, QUERY_OPTIONAL, gpu, gpu->pcie_width)
-
-/* Only a GPU whose memory is a NUMA node of the kernel (Grace Hopper) has one; none here has. */
-NVML_EXPORT nvmlReturn_t nvmlDeviceGetNumaNodeId(nvmlDevice_t device, unsigned int *node)
+/* A MIG device is named after its GPU and its profile. */
+NVML_EXPORT nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *buffer, unsigned int size)
 {
     struct session session;
-    if (!session_begin_device(&session, device, QUERY_OPTIONAL))
+    char part[48], name[MAX_TEXT + sizeof part];
+    if (!session_begin_any(&session, device, QUERY_IDENTITY))
         return session.result;
-    return session_end(&session, node == NULL ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_NOT_SUPPORTED);
+    if (session.place.gpu_instance == NO_INSTANCE)
+        return session_end(&session, give_text(buffer, size, session.gpu->name));
+    const struct gpu_instance *instance = &session.mig->instances[session.place.gpu_instance];
+    compute_instance_name(part, sizeof part, mig_device_profile(&session),
+                          instance->compute[session.place.compute_instance].profile);
+    snprintf(name, sizeof name, "%s %s", session.gpu->name, part);
+    return session_end(&session, give_text(buffer, size, name));
 }
+
+NVML_EXPORT nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *buffer, unsigned int size)
+{
+    struct session session;
+    char uuid[UUID_SIZE];
+    if (!session_begin_any(&session, device, QUERY_IDENTITY))
+        return session.result;
+    if (session.place.gpu_instance == NO_INSTANCE)
+        return session_end(&session, give_text(buffer, size, session.gpu->uuid));
+    mig_uuid(uuid, session.gpu, session.place);
+    return session_end(&session, give_text(buffer, size, uuid));
+}
+
+/* Of a GPU among GPUs, of a MIG device among those of its GPU. */
+NVML_EXPORT nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
+{
+    struct session session;
+    if (!session_begin_any(&session, device, QUERY_IDENTITY))
+        return session.result;
+    if (index == NULL)
+        return session_end(&session, NVML_ERROR_INVALID_ARGUMENT);
+    *index = session.place.gpu_instance == NO_INSTANCE
+                 ? visible_index_of(session.state, session.gpu)
+                 : mig_device_index(&session);
+    return session_end(&session, NVML_SUCCESS);
+}
+
+GIVE_NUMBER(nvmlDeviceGetMinorNumber, QUERY_IDENTITY, gpu, gpu->minor)
+GIVE_NUMBER(nvmlDeviceGetArchitecture, QUERY_OPTIONAL, gpu->architecture, gpu->architecture)
 
 NVML_EXPORT nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major,
                                                             int *minor)
@@ -85,16 +85,30 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInf
     return session_end(&session, NVML_SUCCESS);
 }
 
+/* A MIG device has its GPU instance's memory, of which nothing is used. */
+struct memory {
+    unsigned long long total, reserved, used;
+};
+
+static struct memory memory_of(const struct session *session)
+{
+    const struct gpu *gpu = session->gpu;
+    if (session->place.gpu_instance == NO_INSTANCE)
+        return (struct memory){gpu->memory_total, gpu->memory_reserved, gpu->memory_used};
+    return (struct memory){.total = mig_device_profile(session)->memory_mib * 1024ULL * 1024};
+}
+
 /* The first version of the call counts reserved memory as used. */
 NVML_EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
     struct session session;
-    if (!session_begin_device(&session, device, QUERY_OPTIONAL))
+    if (!session_begin_any(&session, device, QUERY_OPTIONAL))
         return session.result;
     if (memory == NULL)
         return session_end(&session, NVML_ERROR_INVALID_ARGUMENT);
-    memory->total = session.gpu->memory_total;
-    memory->used = session.gpu->memory_used + session.gpu->memory_reserved;
+    const struct memory seen = memory_of(&session);
+    memory->total = seen.total;
+    memory->used = seen.used + seen.reserved;
     memory->free = memory->total - memory->used;
     return session_end(&session, NVML_SUCCESS);
 }
@@ -102,96 +116,35 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory
 NVML_EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
 {
     struct session session;
-    if (!session_begin_device(&session, device, QUERY_OPTIONAL))
+    if (!session_begin_any(&session, device, QUERY_OPTIONAL))
         return session.result;
     if (memory == NULL)
         return session_end(&session, NVML_ERROR_INVALID_ARGUMENT);
     if (memory->version != NVML_STRUCT_VERSION(nvmlMemory_v2_t, 2U))
         return session_end(&session, NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
-    memory->total = session.gpu->memory_total;
-    memory->reserved = session.gpu->memory_reserved;
-    memory->used = session.gpu->memory_used;
+    const struct memory seen = memory_of(&session);
+    memory->total = seen.total;
+    memory->reserved = seen.reserved;
+    memory->used = seen.used;
     memory->free = memory->total - memory->reserved - memory->used;
     return session_end(&session, NVML_SUCCESS);
 }
 
+/* A MIG device has a share of the window as big as its share of the memory slices. */
 NVML_EXPORT nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *memory)
 {
     struct session session;
-    if (!session_begin_device(&session, device, QUERY_OPTIONAL))
+    if (!session_begin_any(&session, device, QUERY_OPTIONAL))
         return session.result;
     if (memory == NULL)
         return session_end(&session, NVML_ERROR_INVALID_ARGUMENT);
     memory->bar1Total = session.gpu->bar1_total;
     memory->bar1Used = session.gpu->bar1_used;
+    if (session.place.gpu_instance != NO_INSTANCE) {
+        memory->bar1Total = memory->bar1Total * mig_device_profile(&session)->size /
+                            session.gpu->mig_memory_slices;
+        memory->bar1Used = 0;
+    }
     memory->bar1Free = memory->bar1Total - memory->bar1Used;
     return session_end(&session, NVML_SUCCESS);
-}
-
-/* Two modes, now and after the next reset; the simulation has no pending change of its own. */
-static nvmlReturn_t give_modes(struct session *session, bool supported, unsigned long long mode,
-                               unsigned int *current, unsigned int *pending)
-{
-    if (current == NULL || pending == NULL)
-        return session_end(session, NVML_ERROR_INVALID_ARGUMENT);
-    if (!supported)
-        return session_end(session, NVML_ERROR_NOT_SUPPORTED);
-    *current = *pending = (unsigned int)mode;
-    return session_end(session, NVML_SUCCESS);
-}
-
-NVML_EXPORT nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t device, unsigned int *current,
-                                              unsigned int *pending)
-{
-    struct session session;
-    if (!session_begin_device(&session, device, QUERY_OPTIONAL))
-        return session.result;
-    return give_modes(&session, session.gpu->ecc_supported, session.gpu->ecc_enabled, current,
-                      pending);
-}
-
-NVML_EXPORT nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int *current,
-                                              unsigned int *pending)
-{
-    struct session session;
-    if (!session_begin_device(&session, device, QUERY_OPTIONAL))
-        return session.result;
-    return give_modes(&session, session.gpu->mig_supported, 0, current, pending);
-}
-
-NVML_EXPORT nvmlReturn_t nvmlDeviceGetGspFirmwareMode(nvmlDevice_t device, unsigned int *enabled,
-                                                      unsigned int *default_mode)
-{
-    struct session session;
-    if (!session_begin_device(&session, device, QUERY_OPTIONAL))
-        return session.result;
-    return give_modes(&session, true, session.gpu->gsp, enabled, default_mode);
-}
-
-/* No simulated process ever computes. NULL with a count of 0 is how callers ask for the size. */
-static nvmlReturn_t no_processes(nvmlDevice_t device, unsigned int *count)
-{
-    struct session session;
-    if (!session_begin_device(&session, device, QUERY_OPTIONAL))
-        return session.result;
-    if (count == NULL)
-        return session_end(&session, NVML_ERROR_INVALID_ARGUMENT);
-    *count = 0;
-    return session_end(&session, NVML_SUCCESS);
-}
-
-NVML_EXPORT nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device,
-                                                                 unsigned int *count,
-                                                                 void *processes)
-{
-    (void)processes;
-    return no_processes(device, count);
-}
-
-NVML_EXPORT nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device,
-                                                              unsigned int *count,
-                                                              void *processes)
-{
-    (void)processes;
-    return no_processes(device, count);
 }

@@ -11,16 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-struct nvmlDevice_st {
-    char unused; /* only the address means something */
-};
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct nvmlDevice_st handles[MAX_GPUS];
 static struct state state;
+static struct mig_store store;
 static unsigned int initialised;
 static unsigned int visible[MAX_GPUS];
 static unsigned int visible_total;
+static bool visible_known; /* false: the state file has changed since */
 
 /* A node made by mknod answers ENXIO on open (no driver behind it) where the device cgroup
  * allows it and EPERM where it does not; a missing node answers ENOENT. */
@@ -34,14 +31,20 @@ static int node_error(const char *path)
     return errno == ENXIO || errno == ENODEV ? 0 : errno;
 }
 
+bool may_open(const struct state *current, const char *path)
+{
+    return !current->check_nodes || node_error(path) == 0;
+}
+
 /* As in a container with a real driver: what cannot be opened is not counted. */
 static void find_visible(void)
 {
+    visible_known = true;
     visible_total = 0;
     for (unsigned int slot = 0; slot < state.count; slot++) {
         char path[64];
         snprintf(path, sizeof path, "/dev/nvidia%llu", state.gpus[slot].minor);
-        if (!state.check_nodes || node_error(path) == 0)
+        if (may_open(&state, path))
             visible[visible_total++] = slot;
     }
 }
@@ -50,7 +53,7 @@ static void find_visible(void)
 static nvmlReturn_t driver_status(void)
 {
     if (state_refresh(&state))
-        find_visible();
+        visible_known = false;
     if (state.fail == FAIL_TIMEOUT) {
         pthread_mutex_unlock(&lock); /* other threads get here and hang by themselves */
         for (;;)
@@ -119,30 +122,86 @@ NVML_EXPORT nvmlReturn_t nvmlShutdown(void)
 bool session_begin(struct session *session)
 {
     pthread_mutex_lock(&lock);
-    session->state = &state;
-    session->gpu = NULL;
+    *session = (struct session){.state = &state, .store = &store};
     session->result = initialised == 0 ? NVML_ERROR_UNINITIALIZED : driver_status();
-    if (session->result == NVML_SUCCESS)
+    if (session->result == NVML_SUCCESS) {
+        if (!visible_known)
+            find_visible();
+        mig_store_refresh(&store, &state);
         return true;
+    }
     pthread_mutex_unlock(&lock);
     return false;
 }
 
+static bool is_visible(unsigned int slot)
+{
+    for (unsigned int i = 0; i < visible_total; i++)
+        if (visible[i] == slot)
+            return true;
+    return false;
+}
+
+/* Whether every instance the handle names is there. */
+static bool exists(struct place place)
+{
+    if (!is_visible(place.gpu))
+        return false;
+    if (place.gpu_instance == NO_INSTANCE)
+        return true;
+    const struct gpu_instance *instance = &store.gpus[place.gpu].instances[place.gpu_instance];
+    return instance->present && (place.compute_instance == NO_INSTANCE ||
+                                 instance->compute[place.compute_instance].present);
+}
+
+/* The session is begun; `known`: the handle was ours and stands for `place`. */
+static bool begin_place(struct session *session, bool known, struct place place, enum query query)
+{
+    if (!known || !exists(place)) {
+        session_end(session, NVML_ERROR_INVALID_ARGUMENT);
+        return false;
+    }
+    session->place = place;
+    session->gpu = &state.gpus[place.gpu];
+    session->mig = &store.gpus[place.gpu];
+    if (session->gpu->lost)
+        session_end(session, NVML_ERROR_GPU_IS_LOST);
+    else if (query == QUERY_OPTIONAL && state.fail == FAIL_NOT_SUPPORTED)
+        session_end(session, NVML_ERROR_NOT_SUPPORTED);
+    else
+        return true;
+    return false;
+}
+
+bool session_begin_any(struct session *session, nvmlDevice_t device, enum query query)
+{
+    struct place place = {0};
+    const bool known = place_of_device(device, &place);
+    return session_begin(session) && begin_place(session, known, place, query);
+}
+
 bool session_begin_device(struct session *session, nvmlDevice_t device, enum query query)
 {
-    if (!session_begin(session))
+    if (!session_begin_any(session, device, query))
         return false;
-    session->gpu = gpu_of(&state, device);
-    if (session->gpu == NULL)
-        session->result = NVML_ERROR_INVALID_ARGUMENT;
-    else if (session->gpu->lost)
-        session->result = NVML_ERROR_GPU_IS_LOST;
-    else if (query == QUERY_OPTIONAL && state.fail == FAIL_NOT_SUPPORTED)
-        session->result = NVML_ERROR_NOT_SUPPORTED;
-    if (session->result == NVML_SUCCESS)
+    if (session->place.gpu_instance == NO_INSTANCE)
         return true;
-    pthread_mutex_unlock(&lock);
+    session_end(session, NVML_ERROR_NOT_SUPPORTED);
     return false;
+}
+
+bool session_begin_gpu_instance(struct session *session, nvmlGpuInstance_t instance)
+{
+    struct place place = {0};
+    const bool known = place_of_gpu_instance(instance, &place);
+    return session_begin(session) && begin_place(session, known, place, QUERY_OPTIONAL);
+}
+
+bool session_begin_compute_instance(struct session *session, nvmlComputeInstance_t instance)
+{
+    struct place place = {0};
+    const bool known = place_of_compute_instance(instance, &place);
+    return session_begin(session) && begin_place(session, known, place, QUERY_OPTIONAL);
 }
 
 nvmlReturn_t session_end(struct session *session, nvmlReturn_t result)
@@ -172,15 +231,16 @@ unsigned int visible_index_of(const struct state *current, const struct gpu *gpu
 
 nvmlDevice_t handle_of(unsigned int slot)
 {
-    return &handles[slot];
+    return device_handle((struct place){slot, NO_INSTANCE, NO_INSTANCE});
 }
 
 struct gpu *gpu_of(struct state *current, nvmlDevice_t device)
 {
-    for (unsigned int i = 0; i < visible_total; i++)
-        if (device == &handles[visible[i]])
-            return &current->gpus[visible[i]];
-    return NULL;
+    struct place place;
+    if (!place_of_device(device, &place) || place.gpu_instance != NO_INSTANCE ||
+        !is_visible(place.gpu))
+        return NULL;
+    return &current->gpus[place.gpu];
 }
 
 nvmlReturn_t give_text(char *buffer, unsigned int size, const char *text)

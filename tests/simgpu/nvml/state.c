@@ -1,74 +1,26 @@
 /* SIMULATION for the steadygpu lab: not NVIDIA's library.
  *
- * Reads the state file. Numbers are parsed here by hand: newer headers redirect strtol and
- * sscanf to symbols (__isoc23_*) that the C library of an older guest does not have.
+ * Reads the state file. What a line means is documented in simgpu_guest/state.py.
  */
 #include "state.h"
+#include "words.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define DEFAULT_PATH "/var/lib/simgpu/state"
-enum { MAX_FILE = 64 * 1024 };
 
-/* A number in decimal or 0x-hexadecimal; stops at the first character that is no digit. */
-static unsigned long long number(const char *text)
+const char *state_path(void)
 {
-    unsigned int base = 10;
-    unsigned long long value = 0;
-
-    if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
-        base = 16;
-        text += 2;
-    }
-    for (;; text++) {
-        unsigned int digit;
-        if (*text >= '0' && *text <= '9')
-            digit = (unsigned int)(*text - '0');
-        else if (base == 16 && *text >= 'a' && *text <= 'f')
-            digit = (unsigned int)(*text - 'a') + 10;
-        else
-            return value;
-        value = value * base + digit;
-    }
+    const char *path = getenv("SIMGPU_STATE");
+    return path != NULL ? path : DEFAULT_PATH;
 }
 
-static void copy_text(char target[MAX_TEXT], const char *text)
+static enum mig_reset mig_reset(const char *word)
 {
-    size_t length = strlen(text);
-    if (length >= MAX_TEXT)
-        length = MAX_TEXT - 1;
-    memcpy(target, text, length);
-    target[length] = '\0';
-}
-
-/* Cut the next blank-separated word out of *rest; NULL at the end. */
-static char *next_word(char **rest)
-{
-    char *word = *rest;
-    while (*word == ' ')
-        word++;
-    if (*word == '\0')
-        return NULL;
-    char *end = word;
-    while (*end != ' ' && *end != '\0')
-        end++;
-    *rest = *end == '\0' ? end : end + 1;
-    *end = '\0';
-    return word;
-}
-
-static void read_words(unsigned long long *target, unsigned int limit, char *rest)
-{
-    for (unsigned int i = 0; i < limit; i++) {
-        char *word = next_word(&rest);
-        if (word == NULL)
-            return;
-        target[i] = number(word);
-    }
+    if (strcmp(word, "none") == 0)
+        return MIG_RESET_NONE;
+    return strcmp(word, "reboot") == 0 ? MIG_RESET_REBOOT : MIG_RESET_GPU;
 }
 
 /* `gpu INDEX KEY VALUE…` */
@@ -112,18 +64,43 @@ static void read_gpu(struct gpu *gpu, const char *key, char *value)
         {"fabric", &gpu->fabric},
         {"lost", &gpu->lost},
         {"p2p_status", &gpu->p2p_status},
+        {"power_default_mw", &gpu->power_default_mw},
+        {"power_min_mw", &gpu->power_min_mw},
+        {"power_max_mw", &gpu->power_max_mw},
+        {"clock_sm", &gpu->clock_sm},
+        {"clock_sm_max", &gpu->clock_sm_max},
+        {"clock_memory", &gpu->clock_memory},
+        {"clock_memory_max", &gpu->clock_memory_max},
+        {"display_active", &gpu->display_active},
+        {"display_mode", &gpu->display_mode},
+        {"ecc_corrected", &gpu->ecc_corrected},
+        {"ecc_uncorrected", &gpu->ecc_uncorrected},
+        {"ecc_pending", &gpu->ecc_pending},
+        {"remap_supported", &gpu->remap_supported},
+        {"remapped_corrected", &gpu->remapped_corrected},
+        {"remapped_uncorrected", &gpu->remapped_uncorrected},
+        {"remapped_pending", &gpu->remapped_pending},
+        {"remapped_failed", &gpu->remapped_failed},
+        {"fabric_state", &gpu->fabric_state},
+        {"fabric_status", &gpu->fabric_status},
+        {"fabric_clique", &gpu->fabric_clique},
+        {"mig_slices", &gpu->mig_slices},
+        {"mig_memory_slices", &gpu->mig_memory_slices},
+        {"mig_persists", &gpu->mig_persists},
     };
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (strcmp(key, texts[i].key) == 0)
-            copy_text(texts[i].target, value);
+            copy_text(texts[i].target, MAX_TEXT, value);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strcmp(key, numbers[i].key) == 0)
             *numbers[i].target = number(value);
+    if (strcmp(key, "mig_reset") == 0)
+        gpu->mig_reset = mig_reset(value);
     if (strcmp(key, "cpu_mask") == 0)
-        read_words(gpu->cpu_mask, MAX_CPU_WORDS, value);
+        read_numbers(gpu->cpu_mask, MAX_CPU_WORDS, value);
     if (strcmp(key, "levels") == 0)
-        read_words(gpu->level, MAX_GPUS, value);
+        read_numbers(gpu->level, MAX_GPUS, value);
 }
 
 /* `link GPU LINK gpu|switch ADDRESS up|down` */
@@ -139,7 +116,49 @@ static void read_link(struct gpu *gpu, const char *index, char *rest)
     gpu->links[link].present = true;
     gpu->links[link].to_switch = strcmp(kind, "switch") == 0;
     gpu->links[link].up = strcmp(status, "up") == 0;
-    copy_text(gpu->links[link].remote, remote);
+    copy_text(gpu->links[link].remote, MAX_TEXT, remote);
+}
+
+/* `mig GPU PROFILE NAME NUMBER…`: one kind of GPU instance; the numbers are in the order of
+ * the structure, the placements' starts come last. */
+static void read_mig_profile(struct gpu *gpu, const char *index, char *rest)
+{
+    const unsigned long long profile = number(index);
+    const char *name = next_word(&rest);
+    if (profile >= MAX_MIG_PROFILES || name == NULL)
+        return;
+    struct mig_profile *target = &gpu->mig_profiles[profile];
+    unsigned long long numbers[MIG_NUMBERS + MAX_MIG_STARTS];
+    const unsigned int found = read_numbers(numbers, sizeof numbers / sizeof *numbers, rest);
+    if (found <= MIG_NUMBERS)
+        return;
+    copy_text(target->name, sizeof target->name, name);
+    unsigned int *const fields[MIG_NUMBERS] = {
+        &target->id,         &target->slices,     &target->size,         &target->instances,
+        &target->processors, &target->memory_mib, &target->copy_engines, &target->decoders,
+        &target->encoders,   &target->jpegs,      &target->ofas,         &target->p2p,
+    };
+    for (unsigned int i = 0; i < MIG_NUMBERS; i++)
+        *fields[i] = (unsigned int)numbers[i];
+    target->starts = found - MIG_NUMBERS;
+    for (unsigned int i = 0; i < target->starts; i++)
+        target->start[i] = (unsigned int)numbers[MIG_NUMBERS + i];
+}
+
+/* `holder GPU[/GI[/CI]] PID NAME` */
+static void read_holder(struct state *state, const char *where, char *rest)
+{
+    const char *pid = next_word(&rest);
+    if (pid == NULL || state->holder_count == MAX_STATED_HOLDERS)
+        return;
+    struct holder *holder = &state->holders[state->holder_count++];
+    const char *gi = strchr(where, '/');
+    const char *ci = gi == NULL ? NULL : strchr(gi + 1, '/');
+    holder->gpu = (unsigned int)number(where);
+    holder->gpu_instance = gi == NULL ? NO_INSTANCE : (unsigned int)number(gi + 1);
+    holder->compute_instance = ci == NULL ? NO_INSTANCE : (unsigned int)number(ci + 1);
+    holder->pid = (unsigned int)number(pid);
+    copy_text(holder->name, sizeof holder->name, rest);
 }
 
 static enum fail_mode fail_mode(const char *name)
@@ -153,8 +172,9 @@ static enum fail_mode fail_mode(const char *name)
     return FAIL_NONE;
 }
 
-static void read_line(struct state *state, char *line)
+static void read_line(void *target, char *line)
 {
+    struct state *state = target;
     char *rest = line;
     const char *key = next_word(&rest);
 
@@ -167,85 +187,49 @@ static void read_line(struct state *state, char *line)
     else if (strcmp(key, "check_nodes") == 0)
         state->check_nodes = number(rest) != 0;
     else if (strcmp(key, "module") == 0)
-        copy_text(state->module_version, rest);
+        copy_text(state->module_version, MAX_TEXT, rest);
+    else if (strcmp(key, "boot") == 0)
+        copy_text(state->boot, MAX_TEXT, rest);
     else if (strcmp(key, "cuda") == 0)
         state->cuda_version = number(rest);
-    else if (strcmp(key, "gpu") == 0 || strcmp(key, "link") == 0) {
+    else if (strcmp(key, "caps_major") == 0)
+        state->caps_major = (unsigned int)number(rest);
+    else if (strcmp(key, "gpu") == 0 || strcmp(key, "link") == 0 || strcmp(key, "mig") == 0 ||
+             strcmp(key, "holder") == 0) {
         const char *index = next_word(&rest);
+        if (index == NULL || number(index) >= MAX_GPUS)
+            return;
+        if (*key == 'h') {
+            read_holder(state, index, rest);
+            return;
+        }
         const char *name = next_word(&rest);
-        if (index == NULL || name == NULL || number(index) >= MAX_GPUS)
+        if (name == NULL)
             return;
         struct gpu *gpu = &state->gpus[number(index)];
         if (number(index) >= state->count)
             state->count = (unsigned int)number(index) + 1;
         if (*key == 'g')
             read_gpu(gpu, name, rest);
-        else
+        else if (*key == 'l')
             read_link(gpu, name, rest);
-    }
-}
-
-/* The whole file as one string, or NULL; the caller frees it. */
-static char *read_file(int fd)
-{
-    char *text = malloc(MAX_FILE);
-    size_t length = 0;
-
-    if (text == NULL)
-        return NULL;
-    while (length < MAX_FILE - 1) {
-        ssize_t got = read(fd, text + length, MAX_FILE - 1 - length);
-        if (got < 0) {
-            free(text);
-            return NULL;
-        }
-        if (got == 0)
-            break;
-        length += (size_t)got;
-    }
-    text[length] = '\0';
-    return text;
-}
-
-static void read_lines(struct state *state, char *text)
-{
-    for (char *line = text; line != NULL;) {
-        char *end = strchr(line, '\n');
-        if (end != NULL)
-            *end = '\0';
-        read_line(state, line);
-        line = end == NULL ? NULL : end + 1;
+        else
+            read_mig_profile(gpu, name, rest);
     }
 }
 
 bool state_refresh(struct state *state)
 {
     static struct stat seen; /* what the last read file looked like */
-    struct stat now;
-    const char *path = getenv("SIMGPU_STATE");
-    int fd = open(path != NULL ? path : DEFAULT_PATH, O_RDONLY | O_CLOEXEC);
 
-    if (fd < 0 || fstat(fd, &now) != 0) {
-        if (fd >= 0)
-            close(fd);
-        const bool was_loaded = state->loaded;
-        memset(state, 0, sizeof *state);
-        memset(&seen, 0, sizeof seen);
-        return was_loaded;
-    }
-    /* Writers replace the file by rename, so a change shows as another inode or time. */
-    if (state->loaded && now.st_ino == seen.st_ino && now.st_size == seen.st_size &&
-        now.st_mtim.tv_sec == seen.st_mtim.tv_sec && now.st_mtim.tv_nsec == seen.st_mtim.tv_nsec) {
-        close(fd);
+    if (state->loaded && looks_like(state_path(), &seen))
         return false;
-    }
+    const bool was_loaded = state->loaded;
     memset(state, 0, sizeof *state);
-    char *text = read_file(fd);
-    close(fd);
-    if (text != NULL) {
-        read_lines(state, text);
-        free(text);
-    }
-    seen = now;
+    char *text = read_file(state_path(), &seen);
+    if (text == NULL)
+        return was_loaded;
+    each_line(text, read_line, state);
+    free(text);
     return true;
 }

@@ -2,7 +2,8 @@
  *
  * Calls about the system, and from an index, UUID, serial or PCI address to a handle.
  */
-#include "session.h"
+#include "mig_devices.h"
+#include "names.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +21,8 @@ NVML_EXPORT const char *nvmlErrorString(nvmlReturn_t result)
         return "Invalid Argument";
     case NVML_ERROR_NOT_SUPPORTED:
         return "Not Supported";
+    case NVML_ERROR_NO_PERMISSION:
+        return "Insufficient Permissions";
     case NVML_ERROR_NOT_FOUND:
         return "Not Found";
     case NVML_ERROR_INSUFFICIENT_SIZE:
@@ -28,8 +31,14 @@ NVML_EXPORT const char *nvmlErrorString(nvmlReturn_t result)
         return "Driver Not Loaded";
     case NVML_ERROR_GPU_IS_LOST:
         return "GPU is lost";
+    case NVML_ERROR_RESET_REQUIRED:
+        return "GPU requires restart";
     case NVML_ERROR_LIB_RM_VERSION_MISMATCH:
         return "RM has detected an NVML/RM version mismatch.";
+    case NVML_ERROR_IN_USE:
+        return "In use by another client";
+    case NVML_ERROR_INSUFFICIENT_RESOURCES:
+        return "Insufficient Resources";
     case NVML_ERROR_ARGUMENT_VERSION_MISMATCH:
         return "Argument version mismatch";
     default:
@@ -151,8 +160,31 @@ static bool has_address(const struct gpu *gpu, const char *wanted)
     return strcasecmp(ours, wanted) == 0;
 }
 
+/* The MIG device with that UUID, among those of the GPUs that can be asked. */
+static nvmlReturn_t find_mig_device(const char *uuid, nvmlDevice_t *device)
+{
+    struct session session;
+    struct place place;
+    char own[UUID_SIZE];
+    if (!session_begin(&session))
+        return session.result;
+    if (device == NULL)
+        return session_end(&session, NVML_ERROR_INVALID_ARGUMENT);
+    for (unsigned int index = 0; index < visible_count(); index++)
+        for (unsigned int i = 0; mig_device_at(&session, visible_slot(index), i, &place); i++) {
+            mig_uuid(own, &session.state->gpus[place.gpu], place);
+            if (strcmp(own, uuid) == 0) {
+                *device = device_handle(place);
+                return session_end(&session, NVML_SUCCESS);
+            }
+        }
+    return session_end(&session, NVML_ERROR_NOT_FOUND);
+}
+
 NVML_EXPORT nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
 {
+    if (uuid != NULL && strncmp(uuid, "MIG-", 4) == 0)
+        return find_mig_device(uuid, device);
     return find_handle(uuid, device, has_uuid);
 }
 

@@ -200,8 +200,17 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device
     return session_end(&session, NVML_SUCCESS);
 }
 
-NVML_EXPORT nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device,
-                                                     nvmlGpuFabricInfo_v2_t *info)
+/* What both calls tell: this machine is no part of a cluster, the UUID is zero. */
+static nvmlGpuFabricInfo_v3_t fabric_of(const struct gpu *gpu)
+{
+    return (nvmlGpuFabricInfo_v3_t){
+        .status = (nvmlReturn_t)gpu->fabric_status,
+        .cliqueId = (unsigned int)gpu->fabric_clique,
+        .state = (unsigned char)gpu->fabric_state,
+    };
+}
+
+NVML_EXPORT nvmlReturn_t nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabricInfo_t *info)
 {
     struct session session;
     if (!session_begin_device(&session, device, QUERY_OPTIONAL))
@@ -210,12 +219,31 @@ NVML_EXPORT nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device,
         return session_end(&session, NVML_ERROR_INVALID_ARGUMENT);
     if (!session.gpu->fabric)
         return session_end(&session, NVML_ERROR_NOT_SUPPORTED);
-    if (info->version != NVML_STRUCT_VERSION(nvmlGpuFabricInfo_v2_t, 2U))
+    const nvmlGpuFabricInfo_v3_t known = fabric_of(session.gpu);
+    *info = (nvmlGpuFabricInfo_t){
+        .status = known.status, .cliqueId = known.cliqueId, .state = known.state};
+    return session_end(&session, NVML_SUCCESS);
+}
+
+/* Versions 2 and 3; the second is the beginning of the third, but for what its size adds. */
+NVML_EXPORT nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, void *info)
+{
+    struct session session;
+    unsigned int version;
+    if (!session_begin_device(&session, device, QUERY_OPTIONAL))
+        return session.result;
+    if (info == NULL)
+        return session_end(&session, NVML_ERROR_INVALID_ARGUMENT);
+    if (!session.gpu->fabric)
+        return session_end(&session, NVML_ERROR_NOT_SUPPORTED);
+    nvmlGpuFabricInfo_v3_t known = fabric_of(session.gpu);
+    memcpy(&version, info, sizeof version);
+    known.version = version;
+    if (version == NVML_STRUCT_VERSION(nvmlGpuFabricInfo_v2_t, 2U))
+        memcpy(info, &known, sizeof(nvmlGpuFabricInfo_v2_t));
+    else if (version == NVML_STRUCT_VERSION(nvmlGpuFabricInfo_v3_t, 3U))
+        memcpy(info, &known, sizeof known);
+    else
         return session_end(&session, NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
-    memset(info->clusterUuid, 0, sizeof info->clusterUuid); /* one machine, no cluster */
-    info->status = NVML_SUCCESS;
-    info->cliqueId = 0;
-    info->state = NVML_GPU_FABRIC_STATE_COMPLETED;
-    info->healthMask = 0;
     return session_end(&session, NVML_SUCCESS);
 }

@@ -14,7 +14,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import lab, library, mounts, nodes, profiles, state, tree
+from . import hold, lab, library, mounts, nodes, profiles, state, tree
 from .state import State, StateError
 
 STATE = Path("/var/lib/simgpu/state")
@@ -35,6 +35,7 @@ def main(arguments: list[str]) -> int:
         library.LibraryError,
         profiles.ProfileError,
         StateError,
+        hold.HoldError,
         OSError,
     ) as error:
         print(f"simgpu: {error}", file=sys.stderr)
@@ -59,6 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     setter = verb("set", _set, "change one value: gpu.N.KEY NUMBER or link.GPU.LINK up|down")
     setter.add_argument("key")
     setter.add_argument("value")
+    holding = verb("hold", _hold, "keep a GPU or MIG instance open, as a process using it would")
+    holding.add_argument("what", metavar="GPU[/GI[/CI]]", help="index of the GPU, ids below it")
+    holding.add_argument("--name", default=hold.NAME, help="what ps calls the process")
     fail = verb("fail", _fail, "let the driver fail in one way, beside GPUs already lost")
     fail.add_argument("mode", choices=MODES)
     fail.add_argument("gpu", nargs="?", type=int, help="index of the GPU, for gpu_lost")
@@ -71,11 +75,14 @@ def _load(options: argparse.Namespace) -> None:
     slots = tree.find_slots(Path("/"))
     loaded = state.read(STATE)
     if loaded is not None and loaded.settings["profile"] == profile["name"]:
-        major = int(loaded.settings["uvm_major"])
+        uvm, caps = (int(loaded.settings.get(key, "0")) for key in ("uvm_major", "caps_major"))
     else:
-        major = nodes.free_major(Path("/proc/devices").read_text(encoding="ascii"))
-    new = profiles.build_state(profile, slots, check_nodes=True, uvm_major=major)
+        devices = Path("/proc/devices").read_text(encoding="ascii")
+        uvm = nodes.free_major(devices)
+        caps = nodes.free_major(devices, taken=frozenset([uvm]))
+    new = profiles.build_state(profile, slots, check_nodes=True, uvm_major=uvm, caps_major=caps)
     library.refuse_foreign()
+    state.forget_mig(STATE)
     state.write(STATE, new)
     _apply(new)
     library.install()  # last: its appearing triggers nvidia-cdi-refresh, which needs the rest
@@ -86,6 +93,7 @@ def _unload(_options: argparse.Namespace) -> None:
     nodes.ensure({})
     library.ensure_removed()
     state.remove(STATE)
+    state.forget_mig(STATE)
 
 
 def _restore(_options: argparse.Namespace) -> None:
@@ -102,6 +110,8 @@ def _apply(current: State) -> None:
     mounts.unmount_all()
     mounts.mount_all(current, module_loaded=module_loaded)
     nodes.ensure(nodes.wanted(current) if module_loaded else {})
+    if module_loaded:
+        library.sync_capabilities()
 
 
 def _current() -> State:
@@ -129,12 +139,18 @@ def _status(_options: argparse.Namespace) -> None:
         name, address, uuid = (gpu.values[key] for key in ("name", "pci", "uuid"))
         lost = "  LOST" if gpu.values["lost"] != "0" else ""
         print(f"GPU {index}: {name} {address} (UUID: {uuid}){lost}")
+    for line in state.mig_lines(STATE):
+        print(f"MIG: {line}")
 
 
 def _set(options: argparse.Namespace) -> None:
     current = _current()
     state.set_value(current, options.key, options.value)
     state.write(STATE, current)
+
+
+def _hold(options: argparse.Namespace) -> None:
+    hold.hold(_current(), options.what, options.name)
 
 
 def _fail(options: argparse.Namespace) -> None:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import filecmp
 import os
 import shutil
@@ -52,6 +53,11 @@ def install() -> None:
     _replace(TARGET / SONAME, lambda path: path.symlink_to(built.name))
     if not known:
         subprocess.run(["/sbin/ldconfig"], check=True)
+
+
+def sync_capabilities() -> None:
+    """Show the MIG instances there are in /proc/driver/nvidia and /dev/nvidia-caps again."""
+    ctypes.CDLL(str(source())).simgpuSyncCapabilities()
 
 
 def _replace(target: Path, make: Callable[[Path], object]) -> None:

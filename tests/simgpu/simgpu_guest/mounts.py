@@ -16,7 +16,7 @@ import os
 import shutil
 from pathlib import Path
 
-from .procfs import driver_files
+from .procfs import proc_driver_files
 from .state import State
 
 CONTENT = Path("/run/simgpu")
@@ -39,8 +39,8 @@ def mount_all(state: State, *, module_loaded: bool) -> None:
     if module_loaded:
         tree = CONTENT / "proc-driver"
         _copy_existing(PROC_DRIVER, tree)
-        for name, text in driver_files(state).items():
-            _put(tree / "nvidia" / name, text)
+        for name, text in proc_driver_files(state).items():
+            _put(tree / name, text)
         _bind(tree, PROC_DRIVER)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import stat
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from .state import State
 
 MAJOR = 195
 CONTROL_MINOR, MODESET_MINOR = 255, 254
+#: MIG capabilities that are there whatever the mode. Those of instances are the library's.
+CAPABILITIES = "nvidia-caps"
+CONFIG_MINOR, MONITOR_MINOR = 1, 2
 
 _OURS = re.compile(r"^nvidia(\d+|ctl|-modeset|-uvm|-uvm-tools)$")
 
@@ -31,17 +35,22 @@ def wanted(state: State) -> dict[str, tuple[int, int]]:
     nodes["nvidia-modeset"] = (MAJOR, MODESET_MINOR)
     nodes["nvidia-uvm"] = (uvm, 0)
     nodes["nvidia-uvm-tools"] = (uvm, 1)
+    capabilities = int(state.settings.get("caps_major", "0"))
+    if capabilities:
+        for minor in (CONFIG_MINOR, MONITOR_MINOR):
+            nodes[f"{CAPABILITIES}/nvidia-cap{minor}"] = (capabilities, minor)
     return nodes
 
 
-def free_major(proc_devices: str) -> int:
+def free_major(proc_devices: str, taken: frozenset[int] = frozenset()) -> int:
     """The major a driver would be given: the highest unused one of the kernel's dynamic range.
 
-    `proc_devices` is the text of /proc/devices. ValueError if 384..511 are all taken.
+    `proc_devices` is the text of /proc/devices, `taken` what it does not show because no module
+    is loaded. ValueError if 384..511 are all taken.
     """
     characters = proc_devices.partition("Block devices:")[0]
     used = {int(line.split()[0]) for line in characters.splitlines() if line.strip()[:1].isdigit()}
-    return max(set(range(384, 512)) - used)
+    return max(set(range(384, 512)) - used - taken)
 
 
 def ensure(nodes: dict[str, tuple[int, int]], dev: Path = Path("/dev")) -> None:
@@ -49,10 +58,24 @@ def ensure(nodes: dict[str, tuple[int, int]], dev: Path = Path("/dev")) -> None:
     for entry in dev.iterdir():
         if _OURS.match(entry.name) and not _is_node(entry, nodes.get(entry.name)):
             entry.unlink()
+    capabilities = dev / CAPABILITIES
+    if not any(name.startswith(f"{CAPABILITIES}/") for name in nodes):
+        shutil.rmtree(capabilities, ignore_errors=True)
     for name, (major, minor) in nodes.items():
-        if not (dev / name).exists():
-            os.mknod(dev / name, stat.S_IFCHR | 0o600, os.makedev(major, minor))
-            os.chmod(dev / name, 0o666)
+        path = dev / name
+        path.parent.mkdir(mode=0o755, exist_ok=True)
+        if path.parent == capabilities and path.exists() and not _is_node(path, (major, minor)):
+            path.unlink()
+        if not path.exists():
+            os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(major, minor))
+            path.chmod(_mode(name, minor))
+
+
+def _mode(name: str, minor: int) -> int:
+    """Everybody may use a GPU and see its instances; only root may configure them."""
+    if not name.startswith(f"{CAPABILITIES}/"):
+        return 0o666
+    return 0o400 if minor == CONFIG_MINOR else 0o444
 
 
 def _is_node(path: Path, number: tuple[int, int] | None) -> bool:

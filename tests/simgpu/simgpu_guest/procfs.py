@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Content of /proc/driver/nvidia: the driver's own format, plus a line naming the simulation."""
+"""Content of /proc/driver: the driver's own formats, plus a line naming the simulation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,41 @@ _BUILT = "Tue Apr  8 12:41:17 UTC 2025"
 _SIMULATION = "SIMULATION: steadygpu lab, no NVIDIA kernel module is loaded"
 
 
+#: Numbers of capability nodes: each GPU has 15 GPU instances, each of them 8 compute instances.
+_GPUS, _GPU_INSTANCES, _COMPUTE_INSTANCES = 32, 15, 8
+
+
+def proc_driver_files(state: State) -> dict[str, str]:
+    """Path below /proc/driver -> text."""
+    files = {f"nvidia/{name}": text for name, text in driver_files(state).items()}
+    files["nvidia-caps/mig-minors"] = mig_minors()
+    for address in _switches(state):
+        files[f"nvidia-nvswitch/devices/{address}/information"] = (
+            f"BIOS Version: \t 92.10.14.00.01\nBus Location: \t {address}\n"
+        )
+    return files
+
+
+def mig_minors() -> str:
+    """The module's static table: which capability has which /dev/nvidia-caps/nvidia-cap<n>."""
+    lines = ["config 1", "monitor 2"]
+    for gpu in range(_GPUS):
+        for instance in range(_GPU_INSTANCES):
+            base = f"gpu{gpu}/gi{instance}"
+            names = [f"{base}/ci{part}/access" for part in range(_COMPUTE_INSTANCES)]
+            for name in (f"{base}/access", *names):
+                lines.append(f"{name} {len(lines) + 1}")
+    return "\n".join(lines) + "\n"
+
+
+def _switches(state: State) -> list[str]:
+    """Addresses of the NVSwitches that NVLinks end in."""
+    links = [link for gpu in state.gpus for link in gpu.links.values()]
+    return sorted({link.remote for link in links if link.kind == "switch"})
+
+
 def driver_files(state: State) -> dict[str, str]:
-    """Relative path -> text."""
+    """Path below /proc/driver/nvidia -> text. The library adds what MIG instances show."""
     files = {
         "version": _version(state.settings["module"], state.settings["flavour"]),
         "params": _PARAMETERS,

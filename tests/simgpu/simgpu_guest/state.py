@@ -13,10 +13,17 @@ One fact a line, blank-separated; `#` starts a comment. nvml/state.c reads the s
     module VERSION                     version of the "kernel module"
     cuda NUMBER                        12040 = CUDA 12.4
     uvm_major NUMBER                   character major of /dev/nvidia-uvm
+    caps_major NUMBER                  character major of /dev/nvidia-caps/*, 0: no such nodes
+    boot ID                            optional, this boot's identity instead of the kernel's
     gpu INDEX KEY VALUE                one line per key, GPU_KEYS
     gpu INDEX levels N N …             NVML topology level to each GPU
     gpu INDEX cpu_mask WORD…           near CPUs, 64 to a word, lowest first
     link GPU LINK gpu|switch ADDRESS up|down
+    mig GPU PROFILE NAME NUMBER…       a kind of GPU instance: profiles.MIG_NUMBERS, then its starts
+    holder GPU[/GI[/CI]] PID NAME      a process that counts as having it open while it lives
+
+What MIG calls change is kept apart, in the file of this name with `.mig` appended: the library
+writes it (nvml/mig_store.h).
 """
 
 from __future__ import annotations
@@ -35,20 +42,18 @@ HEADER = (
 LIBRARY_MODES = ("none", "driver_not_loaded", "not_supported", "timeout")
 
 TEXT_KEYS = ("uuid", "name", "serial", "pci", "vbios")
-#: Keys of a GPU that `simgpu set gpu.N.KEY` may change (memory in bytes, power in mW).
+#: Keys of a GPU that `simgpu set gpu.N.KEY` may change (memory in bytes, power in mW, clocks in
+#: MHz; the rest are NVML's own numbers).
 MUTABLE_KEYS = (
-    "memory_reserved",
-    "memory_used",
-    "bar1_used",
-    "pcie_gen",
-    "pcie_width",
-    "power_limit_mw",
-    "persistence",
-    "compute_mode",
-    "ecc_enabled",
-    "gsp",
-    "lost",
+    *("memory_reserved", "memory_used", "bar1_used", "pcie_gen", "pcie_width"),
+    *("power_limit_mw", "clock_sm", "clock_memory", "persistence", "compute_mode"),
+    *("display_active", "display_mode", "ecc_enabled", "ecc_pending"),
+    *("ecc_corrected", "ecc_uncorrected", "remapped_corrected", "remapped_uncorrected"),
+    *("remapped_pending", "remapped_failed", "fabric_state", "fabric_status", "fabric_clique"),
+    *("p2p_status", "gsp", "lost"),
 )
+#: What a change of the MIG mode needs: nothing, a reset that an idle GPU gets, or a reboot.
+MIG_RESETS = ("none", "reset", "reboot")
 
 
 class StateError(Exception):
@@ -70,6 +75,8 @@ class Gpu:
 
     values: dict[str, str] = field(default_factory=dict)
     links: dict[int, Link] = field(default_factory=dict)
+    #: The rest of its `mig` lines by NVML_GPU_INSTANCE_PROFILE_*.
+    mig: dict[int, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -78,6 +85,8 @@ class State:
 
     settings: dict[str, str] = field(default_factory=dict)
     gpus: list[Gpu] = field(default_factory=list)
+    #: What follows the word `holder` on its lines.
+    holders: list[str] = field(default_factory=list)
 
     def addresses(self) -> list[str]:
         """PCI addresses of the GPUs, in index order."""
@@ -94,6 +103,8 @@ def render(state: State) -> str:
             f"link {index} {number} {link.kind} {link.remote} {'up' if link.up else 'down'}"
             for number, link in gpu.links.items()
         ]
+        lines += [f"mig {index} {profile} {rest}" for profile, rest in gpu.mig.items()]
+    lines += [f"holder {holder}" for holder in state.holders]
     return HEADER + "\n".join(lines) + "\n"
 
 
@@ -114,6 +125,11 @@ def parse(text: str) -> State:
             elif key == "link":
                 index, link, kind, remote, status = rest.split(" ")
                 _gpu(state, int(index)).links[int(link)] = Link(kind, remote, status == "up")
+            elif key == "mig":
+                index, profile, numbers = rest.split(" ", 2)
+                _gpu(state, int(index)).mig[int(profile)] = numbers
+            elif key == "holder":
+                state.holders.append(rest)
             else:
                 state.settings[key] = rest
         except ValueError:
@@ -163,6 +179,20 @@ def remove(path: Path) -> None:
         sync_directory(path.parent)
 
 
+def forget_mig(path: Path) -> None:
+    """Take away what MIG calls have changed: every mode off, no instances."""
+    for suffix in (".mig", ".mig.new", ".mig.lock"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def mig_lines(path: Path) -> list[str]:
+    """The library's file of MIG modes and instances, for a person to read."""
+    try:
+        return path.with_name(path.name + ".mig").read_text(encoding="ascii").splitlines()[1:]
+    except FileNotFoundError:
+        return []
+
+
 def sync_directory(path: Path) -> None:
     """Make renames and unlinks in a directory survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -188,19 +218,38 @@ def set_value(state: State, key: str, value: str) -> None:
 
 
 def _set_gpu(gpu: Gpu, key: str, value: str) -> None:
+    if key == "mig_reset":
+        _set_mig_reset(gpu, value)
+        return
     if key not in MUTABLE_KEYS:
-        raise StateError(f"{key}: cannot be set; known keys: {', '.join(MUTABLE_KEYS)}")
+        known = ", ".join((*MUTABLE_KEYS, "mig_reset"))
+        raise StateError(f"{key}: cannot be set; known keys: {known}")
     if not value.isdecimal():
         raise StateError(f"{key}: {value!r} seen, a whole number wanted")
     gpu.values[key] = value
+
+
+def _set_mig_reset(gpu: Gpu, value: str) -> None:
+    if "mig_reset" not in gpu.values:
+        raise StateError("mig_reset: this GPU has no MIG")
+    if value not in MIG_RESETS:
+        raise StateError(f"mig_reset: {value!r} seen, one of {', '.join(MIG_RESETS)} wanted")
+    gpu.values["mig_reset"] = value
 
 
 def _set_link(state: State, index: int, number: int, value: str) -> None:
     """A link has two ends: the other GPU's end goes up or down with it."""
     if value not in ("up", "down"):
         raise StateError(f"link: {value!r} seen, up or down wanted")
-    link = state.gpus[index].links[number]
+    gpu = state.gpus[index]
+    link = gpu.links[number]
     link.up = value == "up"
     if link.kind == "gpu":
         peer = state.gpus[state.addresses().index(link.remote)]
-        peer.links[number].up = link.up
+        nth = _links_to(gpu, link.remote).index(number)
+        peer.links[_links_to(peer, gpu.values["pci"])[nth]].up = link.up
+
+
+def _links_to(gpu: Gpu, address: str) -> list[int]:
+    """Numbers of a GPU's links to another: the nth of them ends in the other's nth to it."""
+    return [number for number, link in gpu.links.items() if link.remote == address]

@@ -42,8 +42,8 @@ def _install_command(output: Path) -> None:
     (home / "libnvidia-ml.so.1").unlink()  # the guest links it only while a profile is loaded
     for path in sorted((SOURCES / "simgpu_guest").glob("*.py")):
         _put(home / "simgpu_guest" / path.name, path.read_text(encoding="utf-8"))
-    for path in sorted((SOURCES / "profiles").glob("*.json")):
-        _put(home / "profiles" / path.name, path.read_text(encoding="utf-8"))
+    for path in sorted((SOURCES / "profiles").rglob("*.json")):
+        _put(home / path.relative_to(SOURCES), path.read_text(encoding="utf-8"))
     wrapper = (SOURCES / "simgpu_guest/simgpu.sh").read_text(encoding="utf-8")
     _put(output / "usr/local/sbin/simgpu", wrapper, mode=0o755)
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ansible_collections.steadygpu.host.plugins.plugin_utils.report import HostReport, render
 
 DEVICE = {
@@ -42,6 +44,29 @@ def test_a_gpu_line_names_address_memory_and_links():
 
 def test_a_lost_gpu_says_so_in_its_line():
     assert "GPU is lost" in text(facts={"gpu": GPU})
+
+
+@pytest.mark.parametrize(
+    ("mig", "cell"),
+    [
+        ({"current": False, "pending": False, "devices": []}, "off"),
+        ({"current": False, "pending": True, "devices": []}, "off, on pending"),
+        ({"current": True, "pending": True, "devices": []}, "on"),
+        (
+            {
+                "current": True,
+                "pending": True,
+                "devices": [{"profile": "1g.5gb"}, {"profile": "3g.20gb"}, {"profile": "1g.5gb"}],
+            },
+            "2 x 1g.5gb, 1 x 3g.20gb",
+        ),
+    ],
+    ids=["off", "pending", "empty", "sliced"],
+)
+def test_a_gpu_line_shows_its_mig_devices(mig, cell):
+    sliced = dict(GPU, devices=[dict(DEVICE, mig=dict(mig, supported=True))], links=[["X"]])
+    line = next(one for one in text(facts={"gpu": sliced}).splitlines() if "NVIDIA T4" in one)
+    assert f"MiB  {cell}" in line
 
 
 def test_a_driver_that_is_not_there_says_why():

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simgpu_guest import lab, nodes, procfs, profiles, state, tree
 
-PROFILES = ["a100-pcie-bridge", "dgx-a100", "hgx-h100", "mixed-workstation", "t4"]
+PROFILES = [
+    "a100-pcie-bridge",
+    "dgx-a100",
+    "dgx1-v100",
+    "hgx-h100",
+    "mixed-workstation",
+    "t4",
+]
 
 
 def built(sources: Path, name: str) -> state.State:
@@ -60,6 +69,7 @@ def test_every_profile_is_for_the_one_library(sources: Path) -> None:
         ("link.0.0", "sideways", "up or down wanted"),
         ("link.0.17", "up", "no such GPU or link"),
         ("colour", "blue", "want gpu.N.KEY"),
+        ("gpu.0.mig_reset", "maybe", "'maybe' seen, one of none, reset, reboot wanted"),
     ],
 )
 def test_what_cannot_be_set_is_refused(sources: Path, key: str, value: str, reason: str) -> None:
@@ -68,6 +78,38 @@ def test_what_cannot_be_set_is_refused(sources: Path, key: str, value: str, reas
     with pytest.raises(state.StateError, match=reason):
         state.set_value(loaded, key, value)
     assert state.render(loaded) == before
+
+
+def test_a_link_goes_down_at_both_ends_of_a_mesh(sources: Path) -> None:
+    loaded = built(sources, "dgx1-v100")
+    addresses = loaded.addresses()
+    second = [n for n, link in loaded.gpus[0].links.items() if link.remote == addresses[7]][1]
+    state.set_value(loaded, f"link.0.{second}", "down")
+    ends = [link.up for link in loaded.gpus[7].links.values() if link.remote == addresses[0]]
+    assert ends == [True, False]
+    assert sum(not link.up for gpu in loaded.gpus for link in gpu.links.values()) == 2
+
+
+def test_a_gpu_without_mig_has_no_mig_reset(sources: Path) -> None:
+    with pytest.raises(state.StateError, match="this GPU has no MIG"):
+        state.set_value(built(sources, "t4"), "gpu.0.mig_reset", "reboot")
+
+
+def test_holders_survive_writing_and_reading(sources: Path, tmp_path: Path) -> None:
+    wanted = built(sources, "dgx-a100")
+    wanted.holders = ["0 1 nvidia-persistenced", "0/1/0 1 python3"]
+    state.write(tmp_path / "state", wanted)
+    assert state.read(tmp_path / "state") == wanted
+
+
+def test_forgetting_mig_leaves_the_state(tmp_path: Path) -> None:
+    for name in ("state", "state.mig", "state.mig.lock", "state.mig.new"):
+        (tmp_path / name).write_text("format 1\nmode 0 1 1\n")
+    assert state.mig_lines(tmp_path / "state") == ["mode 0 1 1"]
+    state.forget_mig(tmp_path / "state")
+    state.forget_mig(tmp_path / "state")
+    assert [path.name for path in tmp_path.iterdir()] == ["state"]
+    assert state.mig_lines(tmp_path / "state") == []
 
 
 @pytest.mark.parametrize(
@@ -126,6 +168,7 @@ def test_major_of_uvm_is_the_highest_free_one() -> None:
         "Character devices:\n  1 mem\n511 hidraw\n510 rpmb\n\nBlock devices:\n509 device-mapper\n"
     )
     assert nodes.free_major(text) == 509
+    assert nodes.free_major(text, taken=frozenset([509])) == 508
 
 
 def test_nodes_of_a_profile(sources: Path) -> None:
@@ -137,6 +180,40 @@ def test_nodes_of_a_profile(sources: Path) -> None:
         "nvidia-uvm": (511, 0),
         "nvidia-uvm-tools": (511, 1),
     }
+
+
+def test_capability_nodes_are_those_of_config_and_monitor(sources: Path) -> None:
+    loaded = built(sources, "dgx-a100")
+    loaded.settings["caps_major"] = "510"
+    wanted = nodes.wanted(loaded)
+    assert wanted["nvidia-caps/nvidia-cap1"] == (510, 1)
+    assert wanted["nvidia-caps/nvidia-cap2"] == (510, 2)
+
+
+def test_nodes_are_made_and_taken_away(sources: Path, tmp_path: Path) -> None:
+    loaded = built(sources, "t4")
+    loaded.settings["caps_major"] = "510"
+    (tmp_path / "null").touch()
+    try:
+        nodes.ensure(nodes.wanted(loaded), tmp_path)
+    except PermissionError:
+        pytest.skip("only root may make device nodes")
+    for name, (major, minor) in nodes.wanted(loaded).items():
+        status = (tmp_path / name).stat()
+        assert status.st_rdev == os.makedev(major, minor)
+    config, monitor = (tmp_path / f"nvidia-caps/nvidia-cap{minor}" for minor in (1, 2))
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (config, monitor)] == [0o400, 0o444]
+    nodes.ensure({}, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["null"]
+
+
+def test_procfs_has_the_switches_that_links_end_in(sources: Path) -> None:
+    files = procfs.proc_driver_files(built(sources, "dgx-a100"))
+    found = [name for name in files if name.startswith("nvidia-nvswitch/devices/")]
+    assert len(found) == 6
+    assert "nvidia-nvswitch/devices/0000:01:00.0/information" in found
+    files = procfs.proc_driver_files(built(sources, "dgx1-v100"))
+    assert not [name for name in files if "nvswitch" in name]
 
 
 def test_procfs_reads_like_the_drivers(sources: Path) -> None:

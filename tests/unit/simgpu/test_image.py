@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from simgpu_guest import profiles
 from simgpu_image import deb, packages
 
 
@@ -51,6 +52,20 @@ def test_units_are_what_systemd_understands(overlay: Path) -> None:
             ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False
         )
         assert not re.search(r"Unknown|Invalid|ignoring", done.stderr), done.stderr
+
+
+def test_gpus_are_there_before_their_mig_layout_and_the_engine(overlay: Path) -> None:
+    text = (overlay / "etc/systemd/system/simgpu.service").read_text()
+    [before] = re.findall(r"^Before=(.*)$", text, re.MULTILINE)
+    assert {"steadygpu-mig.service", "docker.service", "nvidia-cdi-refresh.service"} <= set(
+        before.split()
+    )
+
+
+def test_every_profile_can_be_loaded_from_the_image(overlay: Path, sources: Path) -> None:
+    directory = overlay / "usr/local/lib/simgpu/profiles"
+    for name in profiles.names(sources / "profiles"):
+        assert profiles.load(directory, name) == profiles.load(sources / "profiles", name)
 
 
 def test_no_library_is_installed_before_a_profile_is_loaded(overlay: Path) -> None:

@@ -18,41 +18,6 @@ import yaml
 from simgpu_image import packages
 
 
-@pytest.fixture
-def install(tmp_path: Path) -> Callable[[str], Path]:
-    """Lays out the files of nvidia-container-toolkit-base; returns where its Python code lies."""
-
-    def lay_out(version: str) -> Path:
-        name = "nvidia-container-toolkit-base"
-        package = next(p for p in packages.all_packages() if (p.name, p.version) == (name, version))
-        root = tmp_path / version
-        for path, file in package.files.items():
-            target = root / path.lstrip("/")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(file.content)
-        return root / "usr/lib/nvidia-container-toolkit-simulation"
-
-    return lay_out
-
-
-@pytest.fixture
-def ctk(install: Callable[[str], Path]) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs nvidia-ctk as packaged, with the environment of a simulated driver."""
-    home = install(packages.VERSIONS[-1])
-
-    def run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "nvidia_ctk", *arguments],
-            env={**environment, "PYTHONPATH": str(home)},
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
-        )
-
-    return run
-
-
 def test_spec_has_every_gpu_by_index_and_uuid_and_all(
     driver: Callable[[str], Any], ctk: Any
 ) -> None:

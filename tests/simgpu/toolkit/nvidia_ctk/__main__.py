@@ -88,9 +88,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _generate(options: argparse.Namespace) -> None:
-    version, devices = nvml.devices()
     strategies = options.device_name_strategy or ["index", "uuid"]
-    document = cdi.spec(version, devices, strategies, f"{options.vendor}/{options.class_}")
+    document = cdi.spec(nvml.read(), strategies, f"{options.vendor}/{options.class_}")
     suffix = Path(options.output).suffix.lstrip(".")
     if (options.format or ("json" if suffix == "json" else "yaml")) == "json":
         rendered = json.dumps(document, indent=2) + "\n"

@@ -6,13 +6,15 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .nvml import LIBRARY, Device
+from .nvml import LIBRARY, Device, Machine, NvmlError
 
 CDI_VERSION = "0.7.0"
 SPEC_DIRS = ("/etc/cdi", "/var/run/cdi")
@@ -26,18 +28,25 @@ _CONTROL_NODES = (
     "/dev/nvidia-uvm-tools",
     "/dev/nvidiactl",
 )
+#: Where the simulation's unit tests keep /proc and /dev; the real tool has --driver-root and alike.
+_ROOT = Path(os.environ.get("SIMGPU_ROOT", "/"))
+_MIG_MINORS = "proc/driver/nvidia-caps/mig-minors"
 _NAMERS: dict[str, Callable[[Device], str]] = {
-    "index": lambda device: str(device.index),
+    "index": lambda device: device.index,
     "uuid": lambda device: device.uuid,
-    "type-index": lambda device: f"gpu{device.index}",
+    "type-index": lambda device: f"{'gpu' if device.instance is None else 'mig'}{device.index}",
 }
 STRATEGIES = tuple(_NAMERS)
 
 
-def spec(
-    driver_version: str, devices: list[Device], strategies: list[str], kind: str
-) -> dict[str, Any]:
-    """The spec of all GPUs: one device per GPU and naming strategy, and `all`."""
+def spec(machine: Machine, strategies: list[str], kind: str) -> dict[str, Any]:
+    """The spec of all devices: one entry per device and naming strategy, and `all`.
+
+    NvmlError where MIG is on and no instance makes a device of it.
+    """
+    devices, driver_version = machine.devices, machine.driver_version
+    if machine.mig_gpus and not devices:
+        raise NvmlError(f"no usable device: {machine.mig_gpus} GPUs in MIG mode without instances")
     entries = [
         {"name": _NAMERS[strategy](device), "containerEdits": _edits([device])}
         for strategy in strategies
@@ -66,7 +75,28 @@ def spec(
 
 
 def _edits(devices: list[Device]) -> dict[str, Any]:
-    return {"deviceNodes": [{"path": f"/dev/nvidia{device.minor}"} for device in devices]}
+    """The nodes of some devices, each once."""
+    paths = dict.fromkeys(path for device in devices for path in _nodes(device))
+    return {"deviceNodes": [{"path": path} for path in paths]}
+
+
+def _nodes(device: Device) -> list[str]:
+    """A capability node that is missing is left out without a word, as the real tool does it."""
+    nodes = [f"/dev/nvidia{device.minor}"]
+    if device.instance is not None:
+        minors = _mig_minors()
+        gpu, (instance, part) = device.minor, device.instance
+        for name in (f"gpu{gpu}/gi{instance}/access", f"gpu{gpu}/gi{instance}/ci{part}/access"):
+            path = f"dev/nvidia-caps/nvidia-cap{minors[name]}"
+            if (_ROOT / path).exists():
+                nodes.append(f"/{path}")
+    return nodes
+
+
+@functools.lru_cache(maxsize=1)
+def _mig_minors() -> dict[str, str]:
+    lines = (_ROOT / _MIG_MINORS).read_text(encoding="ascii").splitlines()
+    return dict(line.split() for line in lines)
 
 
 def _mount(host: str, container: str) -> dict[str, Any]:

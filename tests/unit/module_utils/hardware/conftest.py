@@ -55,6 +55,32 @@ class Host:
             Path(self.root, directory, "driver").symlink_to(f"../../../bus/drivers/{kernel_driver}")
         return address
 
+    def link(self, path: str, target: str) -> None:
+        """A symbolic link below the root; a ``target`` that begins with / lies below it too."""
+        place = Path(self.root, path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(self.root + target if target.startswith("/") else target)
+
+    def function(self, address: str) -> str:
+        """The directory of a PCI function, below the root."""
+        real = os.path.realpath(os.path.join(self.root, "sys/bus/pci/devices", address))
+        return os.path.relpath(real, self.root)
+
+    def dgx_a100(self) -> None:
+        """The lab's PCIe tree and a driver: two GPUs a switch, two switches a NUMA node."""
+        self.driver()
+        minor = 0
+        for node, bus in ((0, 0x20), (1, 0x40)):
+            for switch in (0, 1):
+                first = bus + 1 + switch * 4
+                above = [f"0000:{bus:02x}:{switch:02x}.0", f"0000:{first:02x}:00.0"]
+                for port in (0, 1):
+                    address = f"0000:{first + 2 + port:02x}:00.0"
+                    below = [f"0000:{first + 1:02x}:{port:02x}.0", address]
+                    self.pci([*above, *below], numa_node=node)
+                    self.proc_gpu(address, minor, f"GPU-{minor}")
+                    minor += 1
+
     def driver(self, text: str = OPEN_550) -> None:
         """/proc/driver/nvidia/version: the kernel module is loaded."""
         self.write("proc/driver/nvidia/version", text)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +20,8 @@ class FakeError(Exception):
 
 
 NOT_SUPPORTED = FakeError(3, "Not Supported")
+NO_PERMISSION = FakeError(4, "Insufficient Permissions")
+FUNCTION_NOT_FOUND = FakeError(13, "Function Not Found")
 DRIVER_NOT_LOADED = FakeError(9, "Driver Not Loaded")
 GPU_IS_LOST = FakeError(15, "GPU is lost")
 MISMATCH = FakeError(18, "RM has detected an NVML/RM version mismatch.")
@@ -44,6 +47,17 @@ def a100(bus_id: str, minor: int, **changes: Any) -> dict[str, Any]:
     return device
 
 
+class FabricInfo(ctypes.Structure):
+    """The part of nvml.h's nvmlGpuFabricInfo_v2_t that is read."""
+
+    _fields_ = (
+        ("clusterUuid", ctypes.c_uint8 * 16),
+        ("status", ctypes.c_uint),
+        ("cliqueId", ctypes.c_uint),
+        ("state", ctypes.c_uint8),
+    )
+
+
 class FakeNvml:
     """``devices`` are dicts of :func:`a100`, or an error that the handle call raises."""
 
@@ -51,6 +65,7 @@ class FakeNvml:
     NVML_NVLINK_MAX_LINKS = 36
     NVML_FEATURE_ENABLED = 1
     nvmlMemory_v2 = 0x02000028  # noqa: N815 (pynvml's name)
+    c_nvmlGpuFabricInfoV_t = FabricInfo  # noqa: N815
 
     def __init__(self, devices: list[Any], init: FakeError | None = None) -> None:
         self.devices = devices
@@ -58,9 +73,19 @@ class FakeNvml:
         self.open = False
 
     def __getattr__(self, name: str) -> Any:
-        """``nvmlDeviceGetUUID(handle)`` answers ``handle["UUID"]``."""
+        """``nvmlDeviceGetUUID(handle)`` answers ``handle["UUID"]``, or what that returns.
+
+        What a device has no answer for is a function this library does not have.
+        """
+        if not name.startswith("nvmlDeviceGet"):
+            raise AttributeError(name)
         key = name.removeprefix("nvmlDeviceGet")
-        return lambda handle, **_version: self._say(handle[key])
+
+        def call(handle: Any, *arguments: Any, **_version: Any) -> Any:
+            answer = handle.get(key, FUNCTION_NOT_FOUND)
+            return self._say(answer(*arguments) if callable(answer) else answer)
+
+        return call
 
     @staticmethod
     def _say(answer: Any) -> Any:
@@ -90,6 +115,9 @@ class FakeNvml:
 
     def nvmlDeviceGetHandleByIndex(self, index: int) -> Any:  # noqa: N802, D102
         return self._say(self.devices[index])
+
+    def nvmlErrorString(self, code: int) -> str:  # noqa: N802, D102
+        return {0: "Success", 3: "Not Supported"}[code]
 
     def _link(self, handle: Any, link: int) -> dict[str, Any]:
         if link >= len(handle["NvLinks"]):

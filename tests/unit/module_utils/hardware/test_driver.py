@@ -6,10 +6,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from ansible_collections.steadygpu.host.plugins.module_utils.hardware import driver, nvml
+from ansible_collections.steadygpu.host.plugins.module_utils.hardware import driver
+from ansible_collections.steadygpu.host.plugins.module_utils.hardware import nvml_library as nvml
+from ansible_collections.steadygpu.host.plugins.module_utils.hardware.host_model import PciDevice
 from ansible_collections.steadygpu.host.plugins.module_utils.hardware.nvml_reader import Answer
+from ansible_collections.steadygpu.host.plugins.module_utils.hardware.procfs import Report
 
 VERSION = "550.163.01"
 GOOD = {
@@ -29,10 +34,20 @@ def failed(code: int, text: str) -> Answer:
     )
 
 
-def judge(module=VERSION, library=VERSION, answer=None, has_device=True):
-    path = "/usr/lib64/libnvidia-ml.so.1" if library else None
-    flavour = "open" if module else None
-    return driver.judge(module, flavour, path, library, answer or Answer(), has_device)
+CARD = PciDevice("0000:03:00.0", "10de", "20b0", "030200")
+
+
+def judge(module=VERSION, library=VERSION, answer=None, on_bus=(CARD,), closed=()):
+    return driver.judge(
+        driver.Seen(
+            on_bus=on_bus,
+            proc=Report(version=module, flavour="open" if module else None),
+            library_path="/usr/lib64/libnvidia-ml.so.1" if library else None,
+            library_version=library,
+            answer=answer or Answer(),
+            closed=closed,
+        )
+    )
 
 
 def test_loaded():
@@ -72,7 +87,7 @@ def test_loaded_without_the_library():
     ],
 )
 def test_without_the_kernel_module(library, has_device, status, said):
-    state = judge(module=None, library=library, has_device=has_device)
+    state = judge(module=None, library=library, on_bus=(CARD,) if has_device else ())
     assert state.status == status
     assert said in (state.reason or "")
 
@@ -87,12 +102,47 @@ def test_nvml_that_reports_its_own_timeout():
     assert judge(answer=failed(nvml.TIMEOUT, "Timeout")).status == "unresponsive"
 
 
-def test_module_and_library_of_two_releases():
-    state = judge(module="550.90.07")
+@pytest.mark.parametrize(
+    ("module", "library"),
+    [
+        pytest.param("510.73.05", "515.48.07", id="DR-002"),
+        pytest.param("570.124.06", "570.124.04", id="DR-005"),
+    ],
+)
+def test_module_and_library_of_two_releases(module, library):
+    state = judge(module=module, library=library)
     assert state.status == "mismatch"
-    assert "550.90.07" in (state.reason or "")
-    assert VERSION in (state.reason or "")
+    assert (state.version, state.library_version) == (module, library)
+    assert module in (state.reason or "")
+    assert library in (state.reason or "")
     assert "reboot" in (state.reason or "")
+
+
+def test_proc_that_does_not_answer():
+    reason = "/proc/driver/nvidia: no answer in 5 s"
+    state = driver.judge(driver.Seen(on_bus=(CARD,), proc=Report(reason=reason)))
+    assert (state.status, state.reason, state.version) == ("unresponsive", reason, None)
+
+
+def test_dr_015_nouveau_has_the_card():
+    state = judge(module=None, library=None, on_bus=(replace(CARD, driver="nouveau"),))
+    assert state.status == "not_loaded"
+    assert "nouveau drives 0000:03:00.0" in (state.reason or "")
+    assert "blacklist nouveau" in (state.reason or "")
+
+
+@pytest.mark.parametrize("module", [None, VERSION])
+def test_a_card_the_driver_refused_is_the_reason(module):
+    card = replace(CARD, reason="not supported by the open kernel modules")
+    state = judge(module=module, library=None, on_bus=(card,))
+    assert state.reason == "0000:03:00.0: not supported by the open kernel modules"
+
+
+def test_dr_018_hidden_gpus_are_no_broken_driver():
+    hidden = ["/dev/nvidia0", "/dev/nvidia1"]
+    state = judge(answer=failed(nvml.NO_PERMISSION, "Insufficient Permissions"), closed=hidden)
+    assert (state.status, state.hidden) == ("loaded", hidden)
+    assert "job scheduler" in (state.reason or "")
 
 
 def test_nvml_that_notices_the_mismatch_itself():

@@ -95,6 +95,7 @@ def test_a_gpu_without_driver_is_seen_on_the_bus_and_nvml_is_left_alone(host):
             "device": "20b0",
             "class": "030200",
             "driver": None,
+            "reason": None,
         }
     ]
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from ansible_collections.steadygpu.host.plugins.module_utils.hardware import numa
+from ansible_collections.steadygpu.host.plugins.module_utils.hardware.host_model import HugePages
 
 
 def test_nodes_in_numeric_order_with_memory_in_mib(host):
@@ -27,3 +28,24 @@ def test_nodes_in_numeric_order_with_memory_in_mib(host):
 
 def test_a_kernel_without_numa(host):
     assert numa.read_nodes(host.root) == []
+
+
+def test_memory_of_a_gpu_is_no_node_to_run_on(host):
+    """GH200: node 1 is the GPU's memory, which has no CPUs."""
+    for node, cpus in ((0, "0-71"), (1, "")):
+        host.write(f"sys/devices/system/node/node{node}/cpulist", f"{cpus}\n")
+    assert [one.kind for one in numa.read_nodes(host.root)] == ["cpu", "memory"]
+
+
+def test_memory_that_is_not_told_is_unknown(host):
+    host.write("sys/devices/system/node/node0/cpulist", "0\n")
+    assert numa.read_nodes(host.root)[0].memory_mib is None
+
+
+def test_huge_pages_of_each_size(host):
+    for size, total, free in ((1048576, 4, 1), (2048, 512, 512)):
+        directory = f"sys/devices/system/node/node0/hugepages/hugepages-{size}kB"
+        host.write(directory + "/nr_hugepages", f"{total}\n")
+        host.write(directory + "/free_hugepages", f"{free}\n")
+    (node,) = numa.read_nodes(host.root)
+    assert node.hugepages == [HugePages(2048, 512, 512), HugePages(1048576, 4, 1)]

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from ansible_collections.steadygpu.host.plugins.module_utils.hardware import nvml
+from ansible_collections.steadygpu.host.plugins.module_utils.hardware import nvml, nvml_library
 from ansible_collections.steadygpu.host.tests.unit.module_utils.hardware.fake_nvml import (
     DRIVER_NOT_LOADED,
     GPU_IS_LOST,
@@ -29,27 +29,28 @@ def test_an_a100_in_full():
     assert report["error"] is None
     assert report["driver_version"] == report["library_version"] == "550.163.01"
     assert report["cuda_version"] == "12.4"
-    assert report["devices"] == [
-        {
-            "index": 0,
-            "error": None,
-            "pci_address": "0000:23:00.0",
-            "uuid": "GPU-00000000",
-            "minor": 0,
-            "name": "NVIDIA A100-SXM4-40GB",
-            "architecture": "ampere",
-            "memory_mib": {"total": 40960, "used": 5, "free": 40300, "reserved": 655},
-            "mig": {"supported": True, "current": False, "pending": True},
-            "nvlink": {
-                "count": 1,
-                "version": 3,
-                "peers": [
-                    {"link": 0, "type": "switch", "pci_address": "0000:c1:00.0", "state": "up"},
-                    {"link": 1, "type": "switch", "pci_address": "0000:c1:00.0", "state": "down"},
-                ],
-            },
-        }
-    ]
+    (device,) = report["devices"]
+    assert {key: value for key, value in device.items() if value is not None} == {
+        "index": 0,
+        "errors": {},
+        "pci_address": "0000:23:00.0",
+        "uuid": "GPU-00000000",
+        "minor": 0,
+        "name": "NVIDIA A100-SXM4-40GB",
+        "architecture": "ampere",
+        "memory_mib": {"total": 40960, "used": 5, "free": 40300, "reserved": 655},
+        "mig": {"supported": True, "current": False, "pending": True},
+        "mig_devices": [],
+        "processes": [],
+        "nvlink": {
+            "count": 1,
+            "version": 3,
+            "peers": [
+                {"link": 0, "type": "switch", "pci_address": "0000:c1:00.0", "state": "up"},
+                {"link": 1, "type": "switch", "pci_address": "0000:c1:00.0", "state": "down"},
+            ],
+        },
+    }
 
 
 def test_nvml_is_closed_again():
@@ -78,7 +79,7 @@ def test_one_lost_gpu_does_not_hide_the_others():
 
 def test_a_driver_that_is_not_loaded_is_an_error_with_its_code():
     report = nvml.read_all(FakeNvml([], init=DRIVER_NOT_LOADED))
-    assert report["error"] == {"code": nvml.DRIVER_NOT_LOADED, "text": "Driver Not Loaded"}
+    assert report["error"] == {"code": nvml_library.DRIVER_NOT_LOADED, "text": "Driver Not Loaded"}
     assert report["devices"] == []
     assert report["library_version"] == "550.163.01"
 

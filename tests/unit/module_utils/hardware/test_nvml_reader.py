@@ -74,8 +74,9 @@ def test_a_child_that_hangs_does_not_hold_the_output_of_its_parent():
     """An ssh session ends when nobody holds its pipes any more."""
     program = (
         "import os, time\n"
-        "from ansible_collections.steadygpu.host.plugins.module_utils.hardware import nvml_reader\n"
-        "nvml_reader._reap = lambda child, kill: str(child)\n"  # as if SIGKILL had no effect
+        "from ansible_collections.steadygpu.host.plugins.module_utils.hardware import ("
+        "guarded, nvml_reader)\n"
+        "guarded._reap = lambda child, kill: str(child)\n"  # as if SIGKILL had no effect
         "hang = lambda library: time.sleep(3)\n"
         "print(nvml_reader.read(0.2, ask=hang, load=object).reason)\n"
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.steadygpu.host.plugins.module_utils.hardware import pci
+from ansible_collections.steadygpu.host.plugins.module_utils.hardware.host_model import PcieLink
 
 CHAIN = ["0000:20:00.0", "0000:21:00.0", "0000:22:00.0", "0000:23:00.0"]
 
@@ -54,3 +55,30 @@ def test_a_machine_without_pci_has_no_devices(host):
 )
 def test_nvml_and_sysfs_addresses_become_one(written, wanted):
     assert pci.normalise(written) == wanted
+
+
+def write_link(host, address, speed, width, most, widest):
+    for name, text in (
+        ("current_link_speed", speed),
+        ("current_link_width", width),
+        ("max_link_speed", most),
+        ("max_link_width", widest),
+    ):
+        host.write(f"{host.function(address)}/{name}", f"{text}\n")
+
+
+def test_a_link_is_bounded_by_its_slower_end(host):
+    port, gpu = "0000:00:01.0", "0000:01:00.0"
+    host.pci([port])
+    host.pci([port, gpu])
+    write_link(host, gpu, "2.5 GT/s PCIe", 8, "16.0 GT/s PCIe", 16)
+    write_link(host, port, "2.5 GT/s PCIe", 8, "8.0 GT/s PCIe", 8)
+    assert pci.read_link([port, gpu], host.root) == PcieLink(1, 3, 8, 8)
+
+
+@pytest.mark.parametrize(("speed", "width"), [("Unknown", 0), ("Unknown speed", 255)])
+def test_a_function_without_a_link_has_no_link_of_zero(host, speed, width):
+    host.pci(["0000:00:05.0"])
+    write_link(host, "0000:00:05.0", speed, width, speed, width)
+    assert pci.read_link(["0000:00:05.0"], host.root) is None
+    assert pci.read_link([], host.root) is None

@@ -29,11 +29,31 @@ pytestmark = pytest.mark.skipif(
     reason="no C compiler to build the simulated NVML library with",
 )
 
+MIG_OFF = {"supported": True, "current": False, "pending": False}
+MIG_ON = {"supported": True, "current": True, "pending": True}
+
 PROGRAM = """
 import json, sys
 from ansible_collections.steadygpu.host.plugins.module_utils.hardware import inventory, model
 root, deadline_s = sys.argv[1], float(sys.argv[2])
 print(json.dumps(model.as_facts(inventory.collect(root, deadline_s))))
+"""
+
+
+# MIG on GPU 2 with a 3g.20gb, one slice of which is used, and a 1g.5gb; on GPU 3 without instances.
+LAYOUT = """
+import pynvml as n
+n.nvmlInit()
+for index in (2, 3):
+    n.nvmlDeviceSetMigMode(n.nvmlDeviceGetHandleByIndex(index), 1)
+gpu = n.nvmlDeviceGetHandleByIndex(2)
+for profile in (n.NVML_GPU_INSTANCE_PROFILE_3_SLICE, n.NVML_GPU_INSTANCE_PROFILE_1_SLICE):
+    info = n.nvmlDeviceGetGpuInstanceProfileInfo(gpu, profile)
+    instance = n.nvmlDeviceCreateGpuInstance(gpu, info.id)
+    one_slice = n.NVML_COMPUTE_INSTANCE_PROFILE_1_SLICE
+    info = n.nvmlGpuInstanceGetComputeInstanceProfileInfo(instance, one_slice, 0)
+    n.nvmlGpuInstanceCreateComputeInstance(instance, info.id)
+n.nvmlShutdown()
 """
 
 
@@ -52,44 +72,36 @@ def simulation(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def machine(host):
-    """The lab's PCIe tree: two GPUs a switch, two switches a NUMA node."""
-    host.driver()
-    minor = 0
-    for node, bus in ((0, 0x20), (1, 0x40)):
-        for switch in (0, 1):
-            first = bus + 1 + switch * 4
-            above = [f"0000:{bus:02x}:{switch:02x}.0", f"0000:{first:02x}:00.0"]
-            for port in (0, 1):
-                address = f"0000:{first + 2 + port:02x}:00.0"
-                host.pci([*above, f"0000:{first + 1:02x}:{port:02x}.0", address], numa_node=node)
-                host.proc_gpu(address, minor, f"GPU-{minor}")
-                minor += 1
+    """A recorded DGX A100 without its NVML."""
+    host.dgx_a100()
     return host
 
 
-def collect(simulation: Path, root: str, deadline_s: float = 20, **state: str) -> dict[str, Any]:
-    """The facts, with lines of the state file replaced: ``fail="timeout"``."""
+def collect(
+    simulation: Path, root: str, deadline_s: float = 20, extra: str = "", **state: str
+) -> dict[str, Any]:
+    """The facts, with lines of the state file replaced (``fail="timeout"``) and ``extra`` ones."""
     text = (simulation / "state").read_text()
     for key, value in state.items():
         text = "".join(
             f"{key} {value}\n" if line.startswith(f"{key} ") else line
             for line in text.splitlines(keepends=True)
         )
-    changed = Path(root, "state")
-    changed.write_text(text)
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, root, str(deadline_s)],
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(sys.path),
-            "LD_LIBRARY_PATH": str(simulation),
-            "SIMGPU_STATE": str(changed),
-        },
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    facts: dict[str, Any] = json.loads(done.stdout)
+    Path(root, "state").write_text(text + extra)
+    facts: dict[str, Any] = json.loads(run(simulation, root, PROGRAM, root, str(deadline_s)))
     return facts
+
+
+def run(simulation: Path, root: str, *program: str) -> bytes:
+    """The output of a Python program that has the simulated library and ``root``'s state."""
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "LD_LIBRARY_PATH": str(simulation),
+        "SIMGPU_STATE": str(Path(root, "state")),
+    }
+    argv = [sys.executable, "-c", *program]
+    return subprocess.run(argv, env=env, stdout=subprocess.PIPE, check=True).stdout
 
 
 def test_eight_a100_on_nvswitch(simulation, machine):
@@ -103,7 +115,19 @@ def test_eight_a100_on_nvswitch(simulation, machine):
     first = facts["devices"][0]
     assert first["name"] == "NVIDIA A100-SXM4-40GB"
     assert first["memory_mib"]["total"] == 40960
-    assert first["mig"] == {"supported": True, "current": False, "pending": False}
+    assert first["mig"] == dict(MIG_OFF, devices=[])
+    assert first["bar1_mib"]["total"] == 65536
+    assert first["compute_mode"] == "default"
+    assert facts["p2p"][0][0] == "X"
+    assert {word for row in facts["topology"]["nvml"] for word in row} <= {
+        "X",
+        "PIX",
+        "PXB",
+        "PHB",
+        "NODE",
+        "SYS",
+    }
+    assert facts["topology"]["affinity"][0][1] == 1.0
     assert first["nvlink"]["count"] == 12
     assert {peer["type"] for peer in first["nvlink"]["peers"]} == {"switch"}
     assert all(device["error"] is None for device in facts["devices"])
@@ -138,3 +162,31 @@ def test_a_lost_gpu_beside_seven_good_ones(simulation, machine):
     assert errors == [None, None, None, "GPU is lost", None, None, None, None]
     assert facts["devices"][3]["pci_address"] == "0000:28:00.0"
     assert facts["driver"]["status"] == "loaded"
+
+
+def test_mig_devices_of_two_gpus(simulation, machine):
+    shutil.copy(simulation / "state", Path(machine.root, "state"))
+    run(simulation, machine.root, LAYOUT)
+    devices = collect(simulation, machine.root)["devices"]
+    assert devices[0]["mig"] == dict(MIG_OFF, devices=[])
+    assert devices[3]["mig"] == dict(MIG_ON, devices=[])  # MG-001
+    whole, small = devices[2]["mig"]["devices"]
+    assert (whole["profile"], whole["size"], small["profile"], small["size"]) == (
+        "1c.3g.20gb",
+        4,
+        "1g.5gb",
+        1,
+    )
+    assert whole["uuid"].startswith("MIG-")
+    assert not whole["start"] <= small["start"] < whole["start"] + whole["size"]
+    assert devices[2]["errors"].keys() <= {"xids"}
+
+
+def test_a_running_process_is_a_holder_with_its_name(simulation, machine):
+    os.symlink(f"/proc/{os.getpid()}", Path(machine.root, f"proc/{os.getpid()}"))
+    extra = f"holder 5 {os.getpid()} trainer\n"
+    devices = collect(simulation, machine.root, extra=extra)["devices"]
+    (holder,) = devices[5]["holders"]
+    assert holder["pid"] == os.getpid()
+    assert holder["name"] == Path("/proc/self/comm").read_text().strip()
+    assert devices[4]["holders"] == []

@@ -1,0 +1,59 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The levels of a host from two sources side by side, and what follows from them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..topology import affinity, compare, remarks
+from ..topology.levels import SELF
+from ..topology.model import Gpu, Machine
+from . import links
+from .host_model import Nic
+from .model import Device, Topology
+
+Levels = Sequence[Sequence["str | None"]]
+
+
+def topology(
+    devices: Sequence[Device],
+    joined: Sequence[Sequence[str]],
+    nics: Sequence[Nic],
+    nvml: list[list[str | None]] | None,
+) -> Topology:
+    """``joined`` are the levels with NVLinks (``links.matrix``), ``nvml`` those NVML reports."""
+    sysfs = links.pcie_matrix(devices)
+    gpus = tuple(_gpu(device) for device in devices)
+    nic_levels = tuple(tuple(nic.levels) for nic in nics)
+    picture = Machine("facts", gpus, _frozen(joined), nic_levels=nic_levels)
+    return Topology(
+        sysfs=sysfs,
+        nvml=nvml,
+        disagreements=_disagreements(gpus, sysfs, nvml) if nvml is not None else [],
+        remarks=list(remarks.remarked(picture).remarks),
+        affinity=affinity.derived(joined),
+        affinity_basis=affinity.DERIVED,
+    )
+
+
+def _disagreements(gpus: tuple[Gpu, ...], sysfs: Levels, nvml: Levels) -> list[str]:
+    """Two GPUs on one board are INTERNAL to NVML; on the bus they share a switch."""
+    told = [["PIX" if word == "INTERNAL" else word for word in row] for row in nvml]
+    return compare.disagreements(
+        Machine("sysfs", gpus, _frozen(sysfs)), Machine("NVML", gpus, _frozen(told))
+    )
+
+
+def _gpu(device: Device) -> Gpu:
+    nodes = () if device.numa_node is None else (device.numa_node,)
+    return Gpu(f"GPU{device.index}", pci_path=tuple(device.pci_path), numa_nodes=nodes)
+
+
+def _frozen(levels: Levels) -> tuple[tuple[str | None, ...], ...]:
+    return tuple(
+        tuple(SELF if row == column else word for column, word in enumerate(words))
+        for row, words in enumerate(levels)
+    )

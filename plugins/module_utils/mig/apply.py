@@ -1,0 +1,101 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The three things that can be asked for: foresee a change, carry it out, resume."""
+
+from __future__ import annotations
+
+from . import cdi, nvml_mig, prepare, targets
+from .change import Options, Outcome
+from .journal import Journal, Store
+from .nvml_mig import Reading
+from .prepare import Prepared
+from .run import Run
+from .stop_set import StopSet, parse
+
+
+def apply(options: Options) -> Outcome:
+    """Carry the change out. Raises MigError when it is refused: then nothing was changed.
+
+    Raises ApplyError when it failed on the way: its text says whether all is as before.
+    """
+    store = Store(options.directory)
+    stop_set = StopSet(parse(options.stop), options.client, options.root)
+    with store.locked(options.deadline_s):
+        return Run(options, store, stop_set).run()
+
+
+def foresee(options: Options) -> Outcome:
+    """What :func:`apply` would do, without doing it. Raises MigError as it would."""
+    outcome = Outcome()
+    store = Store(options.directory)
+    unfinished = store.read()
+    if unfinished:
+        outcome.actions += _starts(unfinished)
+    reading = nvml_mig.read(options.deadline_s)
+    wanted, notes = prepare.wanted(options, store, unfinished, reading)
+    stop_set = StopSet(parse(options.stop), options.client, options.root)
+    ready = prepare.prepare(options, reading, wanted, stop_set)
+    outcome.warnings += [*notes, *_notes(ready)]
+    outcome.actions += [f"stop {item.text}" for item in ready.running]
+    outcome.actions += [step.text for plan in ready.todo for step in plan.steps]
+    _foresee_specification(outcome, options, reading, ready)
+    changing = {plan.gpu.uuid for plan in ready.todo}
+    # Where a GPU changes, the numbers of its instances are not known yet.
+    kept = {
+        plan.gpu.uuid: wanted[plan.gpu.uuid]
+        if plan.gpu.uuid in changing
+        else targets.of_layout(plan.gpu)
+        for plan in ready.plans
+    }
+    outcome.actions += prepare.keep(options, kept, check_mode=True)
+    outcome.actions += [f"start {item.text}" for item in reversed(ready.running)]
+    outcome.status = "applied" if ready.todo else "unchanged"
+    outcome.layouts = reading.layouts
+    outcome.before = "".join(plan.before for plan in ready.plans)
+    outcome.after = "".join(plan.after for plan in ready.plans)
+    return outcome
+
+
+def resume(options: Options) -> Outcome:
+    """Start what a killed change left stopped; nothing else. Raises MigError."""
+    outcome = Outcome()
+    store = Store(options.directory)
+    with store.locked(options.deadline_s):
+        unfinished = store.read()
+        if unfinished is None:
+            return outcome
+        outcome.actions += _starts(unfinished)
+        stop_set = StopSet((), options.client, options.root)
+        outcome.warnings += stop_set.start(unfinished.stopped)
+        if unfinished.phase == "starting":
+            store.clear()
+    return outcome
+
+
+def _foresee_specification(
+    outcome: Outcome, options: Options, reading: Reading, ready: Prepared
+) -> None:
+    settings = options.specification
+    if settings is None:
+        return
+    if ready.todo and cdi.available(settings):
+        outcome.actions.append(f"refresh {settings.path}")
+    elif not ready.todo:
+        done = cdi.refresh(reading, settings, check_mode=True, root=options.root)
+        outcome.actions += done.actions
+        outcome.warnings += done.warnings
+
+
+def _starts(unfinished: Journal) -> list[str]:
+    return [f"start {item.text}" for item in reversed(unfinished.stopped)]
+
+
+def _notes(ready: Prepared) -> list[str]:
+    """The planner's notes, each once with the GPUs it is for."""
+    found: dict[str, list[str]] = {}
+    for plan in ready.todo:
+        for note in plan.notes:
+            found.setdefault(note, []).append(str(plan.gpu.index))
+    return [f"GPU {', '.join(indices)}: {note}" for note, indices in found.items()]

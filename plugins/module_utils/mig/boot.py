@@ -1,0 +1,159 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The layout that comes back at boot, and the unit that brings it, before any engine starts.
+
+MIG mode outlives a reboot on Ampere only and instances outlive none (MIG user guide). The
+unit only orders itself before the engines: when it fails, they start all the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..atomic import fsync_directory, read_text, remove, write_atomic
+from ..process import CommandMissingError, run
+from . import cdi, targets
+from .model import MigError
+
+CONFIG = "/etc/steadygpu/mig.json"
+UNIT = "steadygpu-mig.service"
+_UNIT_DIRECTORY = "/etc/systemd/system"
+_LINK = f"{_UNIT_DIRECTORY}/multi-user.target.wants/{UNIT}"
+COMMAND = "/usr/local/bin/steadygpu"
+# How long the unit waits for the driver, and then for each GPU; systemd ends it in any case.
+DEADLINE_S = 60
+_TIMEOUT_S = 180
+
+# Who must not run, or not see the GPUs, before the instances are there. Names that are not
+# on the host are no error in Before=.
+_BEFORE = (
+    "docker.service containerd.service podman.service podman-restart.service crio.service "
+    "kubelet.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service "
+    "nvidia-cdi-refresh.service nvidia-persistenced.service nvidia-dcgm.service dcgm.service "
+    "display-manager.service slurmd.service"
+)
+_TEXT = f"""\
+# Written by steadygpu.host.mig_layout, which also removes it.
+[Unit]
+Description=Bring back the MIG layout of the GPUs
+Documentation=man:nvidia-smi(1)
+ConditionPathExists={CONFIG}
+After=local-fs.target systemd-modules-load.service systemd-udev-settle.service
+Before={_BEFORE}
+
+[Service]
+Type=oneshot
+# A second start of multi-user.target must not change GPUs that work by then.
+RemainAfterExit=yes
+TimeoutStartSec={_TIMEOUT_S}
+ExecStart={COMMAND} mig apply --boot
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+@dataclass(frozen=True)
+class Config:
+    """``/etc/steadygpu/mig.json``: what to bring back, and the specification to refresh."""
+
+    gpus: tuple[targets.Target, ...]
+    cdi: cdi.Settings | None = None
+
+
+def read_config(root: str = "/") -> Config | None:
+    """None without the file. Raises MigError for one that is not ours."""
+    path = _below(root, CONFIG)
+    text = read_text(path)
+    if text is None:
+        return None
+    try:
+        document = json.loads(text)
+        settings = document["cdi"]
+        kept = None if settings is None else cdi.Settings(**settings)
+        return Config(targets.from_json(path, document["gpus"]), kept)
+    except (ValueError, KeyError, TypeError) as error:
+        raise MigError(
+            f"{path} is not what this program writes ({type(error).__name__}: {error}); write it "
+            "anew with steadygpu.host.mig_layout"
+        ) from error
+
+
+def merged(former: Config | None, gpus: Sequence[targets.Target]) -> tuple[targets.Target, ...]:
+    """The GPUs of a change over those of earlier ones, which it did not touch. Pure."""
+    kept = {} if former is None else {one.uuid: one for one in former.gpus}
+    kept.update({one.uuid: one for one in gpus})
+    return tuple(kept[uuid] for uuid in sorted(kept))
+
+
+def persist(config: Config, check_mode: bool, root: str = "/") -> list[str]:
+    """Write the file and the unit, and enable it. Returns the actions; raises OSError."""
+    document = {
+        "version": 1,
+        "cdi": None if config.cdi is None else dict(vars(config.cdi)),
+        "gpus": targets.to_json(config.gpus),
+    }
+    wanted = {
+        CONFIG: json.dumps(document, indent=2, sort_keys=True) + "\n",
+        f"{_UNIT_DIRECTORY}/{UNIT}": _TEXT,
+    }
+    actions = []
+    for path, text in wanted.items():
+        if read_text(_below(root, path)) != text:
+            actions.append(f"write {path}")
+            if not check_mode:
+                write_atomic(_below(root, path), text, mode=0o644)
+    if not os.path.islink(_below(root, _LINK)):
+        actions.append(f"enable {UNIT}")
+        if not check_mode:
+            _enable(root)
+    return actions
+
+
+def forget(check_mode: bool, root: str = "/") -> list[str]:
+    """Nothing comes back at the next boot. Returns the actions; raises OSError."""
+    actions = []
+    if os.path.islink(_below(root, _LINK)):
+        actions.append(f"disable {UNIT}")
+        if not check_mode:
+            remove(_below(root, _LINK))
+    for path in (f"{_UNIT_DIRECTORY}/{UNIT}", CONFIG):
+        if os.path.exists(_below(root, path)):
+            actions.append(f"remove {path}")
+            if not check_mode:
+                remove(_below(root, path))
+    return actions
+
+
+def start_later() -> list[str]:
+    """Once Docker runs, let ``steadygpu mig resume`` start what a killed change left stopped.
+
+    What went wrong, in words.
+    """
+    unit = ["--unit=steadygpu-mig-resume", "--property=After=docker.service"]
+    try:
+        done = run(["systemd-run", "--no-block", "--collect", *unit, COMMAND, "mig", "resume"])
+    except CommandMissingError as error:
+        return [f"run yourself: steadygpu mig resume ({error})"]
+    return [] if done.ok else [f"run yourself: steadygpu mig resume ({done.said})"]
+
+
+def _enable(root: str) -> None:
+    """Make the link that ``systemctl enable`` makes, without the daemon-reload that it adds.
+
+    A reload can take the GPU from containers of the legacy hook, and the next boot reads the
+    unit anyway.
+    """
+    link = _below(root, _LINK)
+    os.makedirs(os.path.dirname(link), mode=0o755, exist_ok=True)
+    os.symlink(f"{_UNIT_DIRECTORY}/{UNIT}", link)
+    fsync_directory(os.path.dirname(link))
+
+
+def _below(root: str, path: str) -> str:
+    return os.path.join(root, path.lstrip("/"))

@@ -1,0 +1,119 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Bring GPUs from the layout they have to the one they are to have, and read it back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..atomic import read_text
+from . import decide, nvml_mig, targets
+from .model import GpuLayout, MigError, Plan, Step
+from .nvml_mig import Reading
+
+# A mode, what the mode makes possible, and the proof; one more for what another hand did.
+_ROUNDS = 4
+
+
+class StepError(MigError):
+    """NVML refused a step; ``code`` is its number."""
+
+    def __init__(self, text: str, code: int | None) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Brought:
+    """All GPUs afterwards. ``waiting`` maps the UUID of a GPU whose mode did not take effect
+    to NVML's activation status.
+    """
+
+    reading: Reading
+    waiting: Mapping[str, int]
+
+
+def bring(
+    wanted: Mapping[str, targets.Target],
+    actions: list[str],
+    deadline_s: float,
+    rules: decide.Rules | None = None,
+) -> Brought:
+    """Plan, carry out and read again until nothing is left to do; ``actions`` grows.
+
+    After a mode change the driver is asked anew what it offers, so it takes two rounds; the
+    last one, in which nothing is left, is the proof. Raises MigError, StepError.
+    """
+    waiting: dict[str, int] = {}
+    left: list[Plan] = []
+    for _round in range(_ROUNDS):
+        reading = nvml_mig.read(deadline_s)
+        plans = decide.plans(reading, wanted, rules)
+        left = [plan for plan in plans if plan.steps and plan.gpu.uuid not in waiting]
+        if not left:
+            return Brought(reading, waiting)
+        waiting.update(_carry_out(left, actions, deadline_s))
+    raise MigError(
+        "the driver accepted every step, and the layout is still not as wanted: "
+        + "; ".join(step.text for plan in left for step in plan.steps)
+    )
+
+
+def pending(brought: Brought, root: str = "/") -> list[dict[str, Any]]:
+    """What each waiting mode needs: ``{gpu, uuid, needs, reason}``.
+
+    nvml.h, nvmlDeviceSetMigMode: where a VM cannot reset the GPU, the VM's reboot is needed.
+    """
+    in_vm = "hypervisor" in (read_text(os.path.join(root, "proc/cpuinfo")) or "").split()
+    return [
+        _waits(gpu, brought.waiting[gpu.uuid], in_vm)
+        for gpu in brought.reading.layouts
+        if gpu.uuid in brought.waiting
+    ]
+
+
+def _waits(gpu: GpuLayout, status: int, in_vm: bool) -> dict[str, Any]:
+    needs = "reboot" if status == nvml_mig.RESET_REQUIRED and in_vm else "reset"
+    how = (
+        "Reboot this machine"
+        if needs == "reboot"
+        else f"End all of its users and run: nvidia-smi --gpu-reset -i {gpu.index}; or reboot"
+    )
+    said = nvml_mig.words(status, f"NVML's activation status is {status}")
+    mode = "on" if gpu.pending else "off"
+    return {
+        "gpu": gpu.index,
+        "uuid": gpu.uuid,
+        "needs": needs,
+        "reason": f"GPU {gpu.index}: MIG will be {mode} after a {needs}: {said}. {how}",
+    }
+
+
+def _carry_out(plans: Sequence[Plan], actions: list[str], deadline_s: float) -> dict[str, int]:
+    """The steps of all plans, of each up to a mode change; the modes that did not take effect."""
+    waiting = {}
+    batches = [list(_until_mode(plan.steps)) for plan in plans]
+    for plan, steps, carried in zip(plans, batches, nvml_mig.carry_out(batches, deadline_s)):
+        done: Sequence[Step] = steps[: carried.done]
+        if carried.pending is not None:
+            waiting[plan.gpu.uuid] = carried.pending
+            if plan.gpu.pending == plan.wanted.enabled:
+                # It was pending before, so nothing has become different.
+                done = done[:-1]
+        actions += [step.text for step in done]
+        if carried.error:
+            raise StepError(carried.error, carried.code)
+    return waiting
+
+
+def _until_mode(steps: Sequence[Step]) -> Iterator[Step]:
+    """The steps up to the first change of mode: what follows is planned again after it."""
+    for step in steps:
+        yield step
+        if step.verb in ("enable", "disable"):
+            return

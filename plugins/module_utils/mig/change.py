@@ -1,0 +1,84 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A MIG change as it is asked for, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..engine.docker_api import DEFAULT_SOCKET, DockerClient
+from . import cdi
+from .journal import DIRECTORY
+from .model import GpuLayout, MigError
+
+
+class ApplyError(MigError):
+    """The change failed after it had begun; ``actions`` tells what was done all the same."""
+
+    def __init__(self, text: str, actions: Sequence[str]) -> None:
+        super().__init__(text)
+        self.actions = list(actions)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is wanted of a run. One of ``layout``, ``previous`` and ``boot`` says which layout.
+
+    ``layout`` is a name or a structure as ``resolve`` takes it, ``configs`` a mig-parted
+    document or what is below its ``mig-configs``. ``deadline_s`` bounds the reading of all GPUs,
+    the change of each, and the wait for another run. ``specification`` None leaves CDI alone.
+    """
+
+    layout: Any = None
+    configs: Mapping[str, Any] = field(default_factory=dict)
+    previous: bool = False
+    boot: bool = False
+    stop: Sequence[str] = ()
+    persist: bool = True
+    deadline_s: float = 120.0
+    specification: cdi.Settings | None = field(default_factory=cdi.Settings)
+    socket: str = DEFAULT_SOCKET
+    directory: str = DIRECTORY
+    root: str = "/"
+
+    @property
+    def client(self) -> DockerClient:
+        """The engine that is asked for the names of containers."""
+        return DockerClient(self.socket)
+
+
+@dataclass
+class Outcome:
+    """What came of a run. ``status`` is ``applied``, ``pending`` or ``unchanged``.
+
+    ``pending`` has one entry ``{gpu, uuid, needs, reason}`` for each GPU whose mode waits for
+    a ``reset`` or a ``reboot``. ``layouts`` are all GPUs afterwards. ``before`` and ``after``
+    are texts of the planned GPUs for a diff.
+    """
+
+    status: str = "unchanged"
+    actions: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    pending: list[dict[str, Any]] = field(default_factory=list)
+    layouts: tuple[GpuLayout, ...] = ()
+    before: str = ""
+    after: str = ""
+
+    @property
+    def changed(self) -> bool:
+        """Was, or would, anything be done?"""
+        return bool(self.actions)
+
+    @property
+    def needs(self) -> str | None:
+        """What the pending modes wait for: ``reboot`` as soon as one of them needs it."""
+        return min((entry["needs"] for entry in self.pending), default=None)
+
+    @property
+    def reason(self) -> str:
+        """Why they wait and what to do; empty when nothing is pending."""
+        return "\n".join(entry["reason"] for entry in self.pending)

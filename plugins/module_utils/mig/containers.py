@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Docker's containers by name, for those who hold GPUs and those who may be stopped."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from .. import units
+from ..engine.docker_api import DockerClient, EngineError, EngineUnreachableError
+
+
+def names(client: DockerClient) -> dict[str, str]:
+    """Id -> name of the running containers; {} when no Docker runs or answers.
+
+    A stopped Docker is not asked: where ``docker.socket`` listens, the question would start it.
+    """
+    unit = units.show("docker.service", ("LoadState", "ActiveState"))
+    if unit.get("LoadState") == "loaded" and unit.get("ActiveState") != "active":
+        return {}
+    try:
+        listed = client.containers(include_stopped=False)
+    except (EngineError, EngineUnreachableError):
+        return {}
+    return {
+        one["Id"]: (one.get("Names") or ["/" + one["Id"][:12]])[0].lstrip("/") for one in listed
+    }
+
+
+def vanishes_when_stopped(client: DockerClient, name: str) -> bool:
+    """Was it started with ``--rm``? Raises EngineError and EngineUnreachableError."""
+    host = client.inspect(name).get("HostConfig") or {}
+    return bool(host.get("AutoRemove"))
+
+
+def stop(client: DockerClient, name: str, grace_s: int = 30) -> None:
+    """End a container: SIGTERM, and SIGKILL after ``grace_s`` seconds. A stopped one is no error.
+
+    Raises EngineError and EngineUnreachableError.
+    """
+    _Stopping(client.socket_path, client.deadline_s).stop(name, grace_s)
+
+
+class _Stopping(DockerClient):
+    """The client with the one more call that only this needs."""
+
+    def stop(self, container: str, grace_s: int) -> None:
+        """``POST /containers/{id}/stop``."""
+        path = "/containers/{}/stop".format(quote(container, safe=""))
+        self._call("POST", path, {"t": str(grace_s)}, deadline_s=self.deadline_s + grace_s)

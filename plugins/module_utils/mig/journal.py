@@ -1,0 +1,149 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a MIG change leaves on the disk: a journal while it runs, the layout before it, a lock.
+
+Whatever kills a change, the next run (or the boot unit) finds in the journal what the host
+had before and which services were stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..atomic import read_text, remove, write_atomic
+from . import targets
+from .layout_json import layout_from_json, layout_to_json
+from .model import GpuLayout, MigError
+from .stop_set import Item, item_of
+
+DIRECTORY = "/var/lib/steadygpu/mig"
+
+
+@dataclass(frozen=True)
+class Journal:
+    """A change under way, and what is ``stopped`` for it, in that order.
+
+    ``phase`` is ``changing``, or ``starting`` when all is done but to start what was stopped.
+    """
+
+    phase: str
+    before: tuple[GpuLayout, ...]
+    wanted: tuple[targets.Target, ...]
+    stopped: tuple[Item, ...] = ()
+
+
+class Store:
+    """The files below ``directory``. Raises MigError for a file that is not ours."""
+
+    def __init__(self, directory: str = DIRECTORY) -> None:
+        self._directory = directory
+        self.journal_path = os.path.join(directory, "journal.json")
+        self.previous_path = os.path.join(directory, "previous.json")
+
+    @contextlib.contextmanager
+    def locked(self, deadline_s: float) -> Iterator[None]:
+        """Only one change at a time. Raises MigError when another one takes too long."""
+        os.makedirs(self._directory, mode=0o755, exist_ok=True)
+        path = os.path.join(self._directory, "lock")
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            self._wait(descriptor, path, deadline_s)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _wait(self, descriptor: int, path: str, deadline_s: float) -> None:
+        end = time.monotonic() + deadline_s
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    owner = (read_text(path) or "").strip()
+                    raise MigError(
+                        f"another MIG change is under way (process {owner or 'unknown'}, lock "
+                        f"{path}) and did not end within {deadline_s:g} s; nothing was changed"
+                    ) from None
+                # flock has no deadline of its own.
+                time.sleep(0.1)
+
+    def read(self) -> Journal | None:
+        """The journal of a change that did not end, None when the last one did."""
+        document = self._load(self.journal_path)
+        if document is None:
+            return None
+        try:
+            return Journal(
+                phase=document["phase"],
+                before=tuple(layout_from_json(one) for one in document["before"]),
+                wanted=targets.from_json(self.journal_path, document["wanted"]),
+                stopped=tuple(item_of(entry) for entry in document["stopped"]),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise self._foreign(self.journal_path, error) from error
+
+    def write(self, journal: Journal) -> None:
+        """Keep the journal, durably. Raises OSError."""
+        # What the driver offers is asked again, never restored.
+        before = [layout_to_json(replace(one, geometry=None)) for one in journal.before]
+        self._save(
+            self.journal_path,
+            {
+                "phase": journal.phase,
+                "before": before,
+                "wanted": targets.to_json(journal.wanted),
+                "stopped": [item.text for item in journal.stopped],
+            },
+        )
+
+    def clear(self) -> None:
+        """The change ended."""
+        remove(self.journal_path)
+
+    def previous(self) -> tuple[targets.Target, ...] | None:
+        """The layout before the last change; None before the first."""
+        document = self._load(self.previous_path)
+        if document is None:
+            return None
+        return targets.from_json(self.previous_path, document.get("gpus"))
+
+    def write_previous(self, before: Sequence[targets.Target]) -> None:
+        """Keep what ``state: previous`` goes back to. Raises OSError."""
+        self._save(self.previous_path, {"gpus": targets.to_json(before)})
+
+    def _load(self, path: str) -> dict[str, Any] | None:
+        text = read_text(path)
+        if text is None:
+            return None
+        try:
+            document = json.loads(text)
+        except ValueError as error:
+            raise self._foreign(path, error) from error
+        if not isinstance(document, dict):
+            raise self._foreign(path, TypeError("not an object"))
+        return document
+
+    @staticmethod
+    def _foreign(path: str, error: Exception) -> MigError:
+        return MigError(
+            f"{path} is not what this program writes ({type(error).__name__}: {error}); look at "
+            "it, and delete it to go on without it"
+        )
+
+    @staticmethod
+    def _save(path: str, document: Mapping[str, Any]) -> None:
+        text = json.dumps({"version": 1, **document}, indent=2, sort_keys=True) + "\n"
+        if read_text(path) != text:
+            write_atomic(path, text, mode=0o600)

@@ -1,0 +1,186 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""kill -9 at every step of a MIG change: the next run, or the next boot, ends it well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.steadygpu.host.tests.unit.module_utils.mig.simulated import (
+    Host,
+    run_jobs,
+)
+
+BEFORE = {"0": {"3g.20gb": 2}}
+WANTED = {"0": {"3g.20gb": 1, "1g.5gb": 2}, "1": {"7g.40gb": 1}}
+TARGET = [["1g.5gb", "1g.5gb", "3g.20gb"], ["7g.40gb"]]
+UNITS = {"dcgm.service": {"active": True}, "nvidia-persistenced.service": {"active": True}}
+OPTIONS = {"stop": ["dcgm.service", "nvidia-persistenced.service"]}
+
+
+class Sweep:
+    """Hosts that all start from the same layout, one for each kill."""
+
+    def __init__(self, built: Path, directory: Path) -> None:
+        self.built = built
+        self._directory = directory
+
+    def host(self, name: str) -> Host:
+        """A host of its own."""
+        host = Host(self.built, self._directory / name)
+        host.set_units(UNITS)
+        return host
+
+    def events(self, **job: Any) -> int:
+        """How many events the change has that is not killed."""
+        host = self.host("whole")
+        host.apply(BEFORE, options={"persist": False})
+        count: int = host.apply(WANTED, options=OPTIONS, **job)["events"]
+        return count
+
+
+@pytest.fixture
+def sweep(built: Callable[[str], Path], tmp_path: Path) -> Sweep:
+    """A machine with eight A100."""
+    return Sweep(built("dgx-a100"), tmp_path)
+
+
+def devices(view: dict[str, Any]) -> list[list[str]]:
+    """Profile and place of every MIG device, by GPU."""
+    return [
+        [f"{one['profile']}@{one['start']}" for one in gpu["instances"] for _ in one["devices"]]
+        for gpu in view["gpus"][:2]
+    ]
+
+
+def profiles(view: dict[str, Any]) -> list[list[str]]:
+    """Profiles alone: where a killed run left something, other places may be as good."""
+    return [sorted(one.partition("@")[0] for one in gpu) for gpu in devices(view)]
+
+
+def former(view: dict[str, Any]) -> list[list[str]]:
+    """The same of what undo goes back to."""
+    return [
+        sorted(f"{one['profile']}@{one['start']}" for one in gpu["instances"] or ())
+        for gpu in sorted(view["previous"], key=lambda gpu: not gpu["mig"])
+    ]
+
+
+def killed_and_run_again(host: Host, number: int, **job: Any) -> list[dict[str, Any] | None]:
+    """Answers of: the layout before, the run that is killed, the next run, the view."""
+    return run_jobs(
+        host.built,
+        [
+            host.job("apply", BEFORE, options={"persist": False}),
+            host.job("apply", WANTED, options=OPTIONS, kill_at=number, **job),
+            host.job("apply", WANTED, options=OPTIONS),
+            host.job("view"),
+        ],
+    )
+
+
+def after(answers: list[dict[str, Any] | None], number: int) -> dict[str, Any]:
+    """The view, which is the last answer; the run before it must have succeeded."""
+    run, view = answers[-2:]
+    assert run is not None
+    assert view is not None
+    assert "error" not in run, f"kill at {number}: {run['error']}"
+    return view
+
+
+def check(host: Host, answers: list[dict[str, Any] | None], number: int) -> None:
+    """The target is reached, nothing stays stopped, and undo goes back behind the kill."""
+    assert answers[1] is None, f"event {number} did not come"
+    view = after(answers, number)
+    assert profiles(view) == TARGET, number
+    assert not view["unfinished"], number
+    assert host.active == sorted(UNITS), f"kill at {number} left a service stopped: {host.log}"
+    assert former(view) == [["3g.20gb@0", "3g.20gb@4"], []], number
+
+
+def test_the_next_run_ends_what_a_kill_cut_off(sweep: Sweep) -> None:
+    for number in range(1, sweep.events() + 1):
+        host = sweep.host(f"kill{number}")
+        check(host, killed_and_run_again(host, number), number)
+
+
+def test_a_kill_between_two_nvml_calls_of_any_kind(sweep: Sweep) -> None:
+    events = sweep.events(every_call=True)
+    for number in range(7, events + 1, events // 12):
+        host = sweep.host(f"call{number}")
+        check(host, killed_and_run_again(host, number, every_call=True), number)
+
+
+def test_undo_after_a_kill_goes_back_behind_it(sweep: Sweep) -> None:
+    events = sweep.events()
+    for number in range(3, events, 4):
+        host = sweep.host(f"undo{number}")
+        answers = run_jobs(
+            host.built,
+            [
+                host.job("apply", BEFORE, options={"persist": False}),
+                host.job("apply", WANTED, options=OPTIONS, kill_at=number),
+                host.job("apply", options={"previous": True, **OPTIONS}),
+                host.job("view"),
+            ],
+        )
+        view = after(answers, number)
+        assert devices(view) == [["3g.20gb@0", "3g.20gb@4"], []], number
+        assert host.active == sorted(UNITS), number
+
+
+def test_a_power_loss_comes_back_with_the_layout_of_the_last_whole_change(sweep: Sweep) -> None:
+    events = sweep.events()
+    for number in range(2, events, 4):
+        host = sweep.host(f"boot{number}")
+        run_jobs(
+            host.built,
+            [
+                host.job("apply", BEFORE),
+                host.job("apply", WANTED, options=OPTIONS, kill_at=number),
+            ],
+        )
+        host.reboot()
+        view = after(
+            run_jobs(host.built, [host.job("apply", options={"boot": True}), host.job("view")]),
+            number,
+        )
+        assert profiles(view) in (TARGET, [["3g.20gb"] * 2, []]), number
+        assert host.active == sorted(UNITS), number
+        assert not view["unfinished"], number
+
+
+def test_a_kill_during_the_restoring_is_ended_by_the_next_run(sweep: Sweep) -> None:
+    fail = {"call": "nvmlGpuInstanceCreateComputeInstance", "nth": 2, "code": 23}
+    host = sweep.host("whole-failure")
+    host.apply(BEFORE, options={"persist": False})
+    events = host.do("apply", WANTED, options=OPTIONS, fail=fail)["events"]
+    for number in range(2, events + 1, 3):
+        host = sweep.host(f"restore{number}")
+        check(host, killed_and_run_again(host, number, fail=fail), number)
+
+
+def test_what_undo_goes_back_to_outlives_a_run_that_ends_in_an_error(sweep: Sweep) -> None:
+    events = sweep.events()
+    host = sweep.host("disk")
+    run_jobs(
+        host.built,
+        [
+            host.job("apply", BEFORE, options={"persist": False}),
+            # The change is made, and nothing of it is written down.
+            host.job("apply", WANTED, options=OPTIONS, kill_at=events - 6),
+        ],
+    )
+    blocker = host.file("/etc/steadygpu/mig.json")
+    blocker.mkdir(parents=True)
+    assert "error" in host.do("apply", WANTED, options=OPTIONS)
+    blocker.rmdir()
+    host.apply(WANTED, options=OPTIONS)
+    host.apply(options={"previous": True, **OPTIONS})
+    assert devices(host.view()) == [["3g.20gb@0", "3g.20gb@4"], []]
