@@ -99,7 +99,9 @@ def _gpu(gpu: dict[str, Any]) -> str:
         lines.append(f"  offers: {offers}")
     for holder in gpu["holders"]:
         owner = f" of {holder['owner']}" if holder["owner"] else ""
-        lines.append(f"  held by {holder['name']} (pid {holder['pid']}){owner}")
+        # The kernel's own module has no pid, and neither have processes that cannot be seen.
+        pid = f" (pid {holder['pid']})" if holder["pid"] else ""
+        lines.append(f"  held by {holder['name']}{pid}{owner}")
     return "\n".join(lines)
 
 
@@ -126,6 +128,8 @@ def _options(
 def _report(outcome: change.Outcome) -> None:
     for action in outcome.actions:
         print(action)
+    for note in outcome.notes:
+        print(f"note: {note}")
     for warning in outcome.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     print(f"{outcome.status}: {outcome.reason}" if outcome.reason else outcome.status)

@@ -147,12 +147,12 @@ def _mig(mig: dict[str, Any]) -> str:
 
 def _topology_rows(
     devices: Sequence[dict[str, Any]],
-    links: Sequence[Sequence[str]],
+    links: Sequence[Sequence[str | None]],
     nics: Sequence[dict[str, Any]],
 ) -> list[list[str]]:
     names = [f"GPU{device['index']}" for device in devices]
-    rows = [["", *names]] + [[name, *row] for name, row in zip(names, links)]
-    return rows + [[nic["name"], *nic["levels"]] for nic in nics]
+    rows = [["", *names]] + [[name, *map(_known, row)] for name, row in zip(names, links)]
+    return rows + [[nic["name"], *map(_known, nic["levels"])] for nic in nics]
 
 
 def _line(name: str, section: dict[str, Any], templates: Mapping[str, str]) -> str:

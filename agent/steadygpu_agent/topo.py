@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steadygpu_agent import arguments as words
+
+if TYPE_CHECKING:
+    from ansible_collections.steadygpu.host.plugins.module_utils.topology.remembered import Record
 
 UNREADABLE = 2
 _FAILED = 1
@@ -24,7 +28,7 @@ def register(commands: Any) -> None:
         help="show how the GPUs, network adapters and NUMA nodes are connected",
         description="Show how the GPUs, network adapters and NUMA nodes of this host are "
         "connected, or those of the machine that a text is from. Changes nothing and does not "
-        "need root.",
+        "need root, but for --remember and --forget.",
     )
     shape = topo.add_mutually_exclusive_group()
     shape.add_argument(
@@ -44,7 +48,20 @@ def register(commands: Any) -> None:
     topo.add_argument(
         "--bandwidth",
         metavar="FILE",
-        help="take the affinity from what nvbandwidth printed on this machine",
+        help="take the affinity from what nvbandwidth or p2pBandwidthLatencyTest printed on this "
+        "machine",
+    )
+    kept = topo.add_mutually_exclusive_group()
+    kept.add_argument(
+        "--remember",
+        action="store_true",
+        help="keep what --bandwidth FILE says of this host: its affinity is measured from now on, "
+        "for as long as its GPUs and their links are the same",
+    )
+    kept.add_argument(
+        "--forget",
+        action="store_true",
+        help="remove what --remember kept and do nothing else",
     )
     topo.add_argument(
         "--title", metavar="TEXT", help="the heading (default: the models of the GPUs)"
@@ -54,16 +71,29 @@ def register(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what is asked for: 0, 1 where the picture cannot be written, 2 for a bad input."""
+    """Print what is asked for: 0, 1 where a file cannot be written, 2 for a bad input."""
     from ansible_collections.steadygpu.host.plugins.module_utils.topology.model import (
         TopologyError,
     )
     from steadygpu_agent import topo_read, topo_text
 
+    misused = _misused(arguments)
+    if misused:
+        print(f"steadygpu: {misused}", file=sys.stderr)
+        return UNREADABLE
+    if arguments.forget:
+        return _forget()
+    bandwidth = arguments.bandwidth
     try:
         reading = topo_read.read(arguments.source, arguments.deadline, arguments.title)
+        if arguments.remember:
+            if not _remember(topo_read.record(reading.machine, bandwidth)):
+                return _FAILED
+            # Shown is what the host says from now on.
+            reading = topo_read.read(None, arguments.deadline, arguments.title)
+            bandwidth = None
         machine = reading.machine
-        affinity = topo_read.affinity(machine, arguments.bandwidth)
+        affinity = topo_read.affinity(machine, bandwidth, reading.measured)
     except TopologyError as error:
         print(f"steadygpu: {error}", file=sys.stderr)
         return UNREADABLE
@@ -80,6 +110,49 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _misused(arguments: argparse.Namespace) -> str | None:
+    """What is wrong with the options together, if anything."""
+    if arguments.remember and arguments.bandwidth is None:
+        return "--remember keeps what --bandwidth FILE says: give that too"
+    if arguments.remember and arguments.source is not None:
+        return "--remember is about this host, --from about another text: give one of them"
+    if arguments.forget and (arguments.bandwidth is not None or arguments.source is not None):
+        return "--forget only removes what is remembered on this host: give it alone"
+    return None
+
+
+def _remember(record: Record) -> bool:
+    from ansible_collections.steadygpu.host.plugins.module_utils.hardware import bandwidth_file
+
+    try:
+        bandwidth_file.write(record)
+    except OSError as error:
+        print(
+            f"steadygpu: {bandwidth_file.where()} was not written: {error.strerror}{_as_root(error)}",
+            file=sys.stderr,
+        )
+        return False
+    return True
+
+
+def _forget() -> int:
+    from ansible_collections.steadygpu.host.plugins.module_utils.hardware import bandwidth_file
+
+    try:
+        bandwidth_file.forget()
+    except OSError as error:
+        print(
+            f"steadygpu: {bandwidth_file.where()} was not removed: {error.strerror}{_as_root(error)}",
+            file=sys.stderr,
+        )
+        return _FAILED
+    return 0
+
+
+def _as_root(error: OSError) -> str:
+    return "; run it as root" if isinstance(error, PermissionError) else ""
+
+
 def _write(picture: str, path: str) -> int:
     from ansible_collections.steadygpu.host.plugins.module_utils import atomic
 
@@ -88,7 +161,12 @@ def _write(picture: str, path: str) -> int:
         sys.stdout.flush()
         return 0
     try:
-        atomic.write_atomic(path, picture)
+        if os.path.exists(path) and not os.path.isfile(path):
+            # A device or a pipe is written to. Replaced, /dev/null would be a file for everybody.
+            with open(path, "w", encoding="utf-8") as handle:
+                handle.write(picture)
+        else:
+            atomic.write_atomic(path, picture)
     except OSError as error:
         print(f"steadygpu: {path} was not written: {error.strerror}", file=sys.stderr)
         return _FAILED

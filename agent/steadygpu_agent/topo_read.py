@@ -11,13 +11,17 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ansible_collections.steadygpu.host.plugins.module_utils.topology import affinity as near
 from ansible_collections.steadygpu.host.plugins.module_utils.topology.model import (
     Machine,
     TopologyError,
 )
+
+if TYPE_CHECKING:
+    from ansible_collections.steadygpu.host.plugins.module_utils.topology.bandwidth import Measured
+    from ansible_collections.steadygpu.host.plugins.module_utils.topology.remembered import Record
 
 _WANTED = (
     "wanted is the output of nvidia-smi topo -m, nvidia-smi -q -x or steadygpu facts --json, "
@@ -42,20 +46,24 @@ _KINDS = (
 
 
 @dataclass(frozen=True)
-class Reading:
-    """A machine and, by index, what the driver says is wrong with a GPU."""
-
-    machine: Machine
-    sick: Mapping[int, str]
-
-
-@dataclass(frozen=True)
 class Affinity:
     """How near each pair of GPUs is, from 0 to 1; measured, then by ``tool``, or derived."""
 
     values: list[list[float | None]]
     basis: str
     tool: str | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A machine and, by index, what the driver says is wrong with a GPU.
+
+    ``measured`` is the affinity that facts hold where the host remembers a measurement.
+    """
+
+    machine: Machine
+    sick: Mapping[int, str]
+    measured: Affinity | None = None
 
 
 def read(source: str | None, deadline_s: float, title: str | None = None) -> Reading:
@@ -67,17 +75,30 @@ def read(source: str | None, deadline_s: float, title: str | None = None) -> Rea
     return replace(found, machine=replace(found.machine, title=title)) if title else found
 
 
-def affinity(one: Machine, bandwidth: str | None) -> Affinity:
-    """Measured where ``bandwidth`` names a file of nvbandwidth's output, else derived."""
-    if bandwidth is None:
-        return Affinity(near.derived(one.levels), near.DERIVED)
-    from ansible_collections.steadygpu.host.plugins.module_utils.topology import bandwidth as speed
+def affinity(
+    one: Machine, bandwidth: str | None, remembered: Affinity | None = None
+) -> Affinity:
+    """Measured where ``bandwidth`` names a file of a tool's output, or as ``remembered``.
 
-    text = _read(bandwidth)
+    Derived where there is neither. Raises TopologyError.
+    """
+    if bandwidth is None:
+        return remembered or Affinity(near.derived(one.levels), near.DERIVED)
+    found = _bandwidth(bandwidth)
     try:
-        found = speed.parse(text)
         return Affinity(near.measured(one.levels, found.gb_s), near.MEASURED, found.tool)
-    except (TopologyError, ValueError) as error:
+    except ValueError as error:
+        raise TopologyError(f"{_shown(bandwidth)}: {error}") from None
+
+
+def record(one: Machine, bandwidth: str) -> Record:
+    """What this host shall remember of the tool's output in ``bandwidth``. Raises TopologyError."""
+    from ansible_collections.steadygpu.host.plugins.module_utils.topology import remembered
+
+    found = _bandwidth(bandwidth)
+    try:
+        return remembered.record(found, one.gpus, one.levels)
+    except TopologyError as error:
         raise TopologyError(f"{_shown(bandwidth)}: {error}") from None
 
 
@@ -171,6 +192,16 @@ def _gpu_section(text: str) -> Mapping[str, Any]:
     return found
 
 
+def _bandwidth(path: str) -> Measured:
+    from ansible_collections.steadygpu.host.plugins.module_utils.topology import bandwidth
+
+    text = _read(path)
+    try:
+        return bandwidth.parse(text)
+    except TopologyError as error:
+        raise TopologyError(f"{_shown(path)}: {error}") from None
+
+
 def _seen(text: str) -> str:
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     if not line:
@@ -216,4 +247,25 @@ def _of_facts(gpu: Mapping[str, Any], source: str) -> Reading:
     reason = (gpu.get("driver") or {}).get("reason")
     remarks = [str(reason)] if reason else []
     remarks += [f"{found.gpus[index].name}: {error}" for index, error in sick.items()]
-    return Reading(replace(found, remarks=(*remarks, *found.remarks)), sick)
+    machine = replace(found, remarks=(*remarks, *found.remarks))
+    return Reading(machine, sick, _remembered(gpu.get("topology") or {}, len(found.gpus)))
+
+
+def _remembered(topology: Mapping[str, Any], size: int) -> Affinity | None:
+    """The affinity of the facts where it was measured. Raises ValueError for one that is none."""
+    if topology.get("affinity_basis") != near.MEASURED:
+        return None
+    values, tool = topology.get("affinity"), topology.get("affinity_tool")
+    if not isinstance(tool, str) or not tool.isprintable():
+        raise ValueError("topology.affinity_tool is no name of a tool")
+    if (
+        not isinstance(values, list)
+        or [len(row) for row in values] != [size] * size
+        or not all(_is_share(cell) for row in values for cell in row)
+    ):
+        raise ValueError(f"topology.affinity is no matrix of {size} × {size} numbers from 0 to 1")
+    return Affinity(values, near.MEASURED, tool)
+
+
+def _is_share(cell: Any) -> bool:
+    return cell is None or (type(cell) in (int, float) and 0 <= cell <= 1)

@@ -56,8 +56,13 @@ def affinity_page(machine: Machine, found: Affinity) -> str:
 
 
 def as_json(machine: Machine, found: Affinity) -> dict[str, Any]:
-    """Everything: the machine's own fields, ``affinity`` and ``affinity_basis``."""
-    return {**asdict(machine), "affinity": found.values, "affinity_basis": found.basis}
+    """Everything: the machine's own fields, ``affinity``, ``affinity_basis``, ``affinity_tool``."""
+    return {
+        **asdict(machine),
+        "affinity": found.values,
+        "affinity_basis": found.basis,
+        "affinity_tool": found.tool,
+    }
 
 
 def _heading(machine: Machine) -> str:

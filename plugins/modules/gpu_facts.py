@@ -262,7 +262,7 @@ ansible_facts:
             links:
               description:
                 - A row for each device, with V(X), V(NV#), V(PIX), V(PXB), V(PHB), V(NODE) or
-                  V(SYS) as C(nvidia-smi topo -m) prints them.
+                  V(SYS) as C(nvidia-smi topo -m) prints them; null where nothing tells.
               type: list
               elements: list
               sample: [[X, NV12], [NV12, X]]

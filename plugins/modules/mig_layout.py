@@ -173,6 +173,15 @@ needs:
   returned: success
   type: str
   sample: reboot
+notes:
+  description:
+    - What is as it was asked for and worth knowing. GPUs that were left alone and why, GPUs in MIG
+      mode without an instance, and placements of check mode that are those of our tables.
+    - What is wrong or needs a hand comes as a warning.
+  returned: success
+  type: list
+  elements: str
+  sample: ["there is no MIG on GPU 3, 4 (Tesla T4): left alone"]
 pending:
   description: The GPUs whose mode waits, each with C(gpu), C(uuid), C(needs) and C(reason).
   returned: success
@@ -239,6 +248,7 @@ def main() -> None:
         reason=outcome.reason,
         pending=outcome.pending,
         actions=outcome.actions,
+        notes=outcome.notes,
         layouts=[view.gpu(layout) for layout in outcome.layouts],
         diff={
             "before_header": "MIG layout",

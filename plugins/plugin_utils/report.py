@@ -60,7 +60,8 @@ def gpu_table(gpu: Mapping[str, Any]) -> list[str]:
     links = gpu.get("links") or [[] for unused in devices]
     header = ["#", "name", "PCI address", "NUMA", "CPUs", "memory", "MIG"]
     header += [str(device["index"]) for device in devices] if gpu.get("links") else []
-    rows = [header] + [_device(device) + row for device, row in zip(devices, links)]
+    rows = [header]
+    rows += [[*_device(device), *map(_or_dash, row)] for device, row in zip(devices, links)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
     for row in rows:
         cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths))

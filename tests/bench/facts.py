@@ -55,7 +55,9 @@ exec "$@"
 def main() -> None:
     """Measure and print."""
     sys.path.insert(0, str(COLLECTIONS))
-    from ansible_collections.steadygpu.host.tests.unit.module_utils.hardware.conftest import Host
+    from ansible_collections.steadygpu.host.tests.unit.module_utils.hardware.recorded_host import (
+        Host,
+    )
 
     with tempfile.TemporaryDirectory() as scratch:
         host = Host(Path(scratch, "root"))

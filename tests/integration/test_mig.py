@@ -22,7 +22,7 @@ IMAGE = (
     "ln -sf usr/bin bin && ln -sf usr/lib lib && ln -sf usr/lib64 lib64 && "
     "tar -c . | docker import - job"
 )
-RUN = "docker run --detach --restart always --volume /usr:/usr:ro --name"
+RUN = "docker run --detach --volume /usr:/usr:ro --name"
 IDLE = "job python3 -c 'import time; time.sleep(100000)'"
 # A job holds its GPU as a CUDA program does: the node stays open for as long as it runs.
 BUSY = "job python3 -c 'import os, time; os.open(\"/dev/nvidia0\", os.O_PATH); time.sleep(100000)'"
@@ -67,7 +67,15 @@ def test_a_layout_is_planned_made_kept_over_a_reboot_and_undone(host: LabHost) -
     host.sh(f"{RUN} sliced --device nvidia.com/gpu=0:1 {IDLE}")
     host.reboot()
     assert slices(host) == SLICES
-    assert pid(host, "sliced") != "0", "Docker started before the layout was back"
+    ready, started = (
+        int(host.sh(f"systemctl show -P {moment} {unit}"))
+        for moment, unit in (
+            ("ActiveEnterTimestampMonotonic", "steadygpu-mig.service"),
+            ("ExecMainStartTimestampMonotonic", "docker.service"),
+        )
+    )
+    assert ready < started, "Docker started before the layout was back"
+    host.sh("docker start sliced")
 
     # An idle container that was given the device is in the way as well.
     refused = mig(host, "-e", "mig_undo=true")

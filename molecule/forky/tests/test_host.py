@@ -38,6 +38,17 @@ def test_a_slice_limit_kills_what_exceeds_it(host):
 
 def test_a_container_with_one_device_sees_one_gpu(host):
     seen = host.check_output(
-        "docker run --rm --device nvidia.com/gpu=5 busybox /bin/busybox ls /dev"
+        "docker run --rm --device nvidia.com/gpu=5:0 busybox /bin/busybox ls /dev"
     ).split()
     assert [node for node in seen if node.removeprefix("nvidia").isdigit()] == ["nvidia5"]
+
+
+def test_every_gpu_is_cut_and_a_container_sees_its_slice_alone(host):
+    gpus = json.loads(host.check_output("steadygpu facts --json --section gpu"))["gpu"]["devices"]
+    for gpu in gpus:
+        profiles = sorted(device["profile"] for device in gpu["mig"]["devices"])
+        assert profiles == ["1g.10gb", "1g.10gb", "2g.20gb", "3g.40gb"]
+    capabilities = host.check_output(
+        "docker run --rm --device nvidia.com/gpu=5:2 busybox /bin/busybox ls /dev/nvidia-caps"
+    ).split()
+    assert len(capabilities) == 2, "one GPU instance and one compute instance, and no more"

@@ -173,6 +173,12 @@ class DockerClient:
         """Start a container; starting a running one is no error."""
         self._call("POST", _container(container, "start"))
 
+    def stop(self, container: str, grace_s: int = 30) -> None:
+        """SIGTERM, and SIGKILL after ``grace_s`` seconds; stopping a stopped one is no error."""
+        query = {"t": str(grace_s)}
+        deadline_s = self.deadline_s + grace_s
+        self._call("POST", _container(container, "stop"), query, deadline_s=deadline_s)
+
     def remove(self, container: str, force: bool = False) -> None:
         """Delete a container with its anonymous volumes; ``force`` kills it first."""
         query = {"force": "1" if force else "0", "v": "1"}

@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Callable
 
-from . import pci
+from . import files, pci
 from .host_model import Acs, Bridge, Iommu
 
 # PCI Express Base Specification, Extended Capability and ACS: the list of extended capabilities
@@ -73,14 +73,10 @@ def read_iommu(paths: Iterable[Sequence[str]], root: str = "/") -> Iommu:
     groups = {}
     for address in sorted({address for path in paths for address in path}):
         link = os.path.join(root, "sys/bus/pci/devices", address, "iommu_group")
-        number = os.path.basename(os.readlink(link)) if os.path.islink(link) else ""
-        if number.isdigit():
-            groups[address] = int(number)
-    try:
-        enabled = bool(os.listdir(os.path.join(root, "sys/kernel/iommu_groups")))
-    except FileNotFoundError:
-        enabled = False
-    return Iommu(enabled, groups)
+        number = files.number(files.target(link) or "")
+        if number is not None:
+            groups[address] = number
+    return Iommu(bool(files.names(os.path.join(root, "sys/kernel/iommu_groups"))), groups)
 
 
 def _read_acs(address: str, root: str) -> Acs | None:

@@ -81,7 +81,7 @@ class Nic:
     pci_address: str
     pci_path: list[str]
     numa_node: int | None
-    levels: list[str] = field(default_factory=list)
+    levels: list[str | None] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Callable
 
 from . import (
+    bandwidth_file,
     bridges,
     devices,
     driver,
@@ -49,6 +50,8 @@ def collect(
     ``deadline_s`` bounds the questions to the driver. Missing drivers and sick GPUs are part
     of the answer. NVML is asked only when the kernel module is loaded: asked by root before,
     the library would load it (through nvidia-modprobe).
+    NVML answers for the machine it runs on, whatever ``root`` is: for a recorded tree give the
+    recorded answer as ``ask_nvml``.
     """
     on_bus = pci.read_display_devices(root)
     proc = procfs.read(min(deadline_s, _PROC_DEADLINE_S), root)
@@ -84,7 +87,9 @@ def collect(
         source=source,
         devices=found,
         links=matrix,
-        topology=sources.topology(found, matrix, cards, report["levels"] if report else None),
+        topology=sources.topology(
+            found, matrix, cards, report["levels"] if report else None, bandwidth_file.read(root)
+        ),
         p2p=report["p2p"] if report else None,
         pci=on_bus,
         bridges=bridges.read_bridges(paths, root),

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from . import files
 from .model import Xid
 
 # A record is at most this long (LOG_LINE_MAX and its dictionary); a shorter buffer is EINVAL.
@@ -20,7 +21,7 @@ _ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 _PREFIX = re.compile(r"^\s*NVRM:\s*", re.MULTILINE)
 # "Xid (PCI:0000:01:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
 _XID = re.compile(
-    r"Xid \((?:PCI:)?([0-9a-fA-F]+(?::[0-9a-fA-F]+)+)(?:\.\d)?\): (\d+)"
+    r"Xid \((?:PCI:)?([0-9a-fA-F]+(?::[0-9a-fA-F]+)+)(?:\.\d)?\): ([0-9]{1,9})"
     r"(?:, pid=[^,]*)?(?:, name=[^,]*)?(?:, )?\s*(.*)"
 )
 # The words changed over the years: "The NVIDIA GPU 0000:03:00.0 (PCI ID: 10de:1bb3)
@@ -75,10 +76,13 @@ def parse(raw: Sequence[bytes]) -> list[Record]:
     for line in (line for chunk in raw if b"NVRM" in chunk for line in chunk.split(b"\n")):
         header, mark, body = line.decode("utf-8", "replace").partition(";")
         fields = header.split(",")
-        if not mark or "NVRM" not in body or len(fields) < 3 or not fields[2].isdigit():
+        if not mark or "NVRM" not in body or len(fields) < 3:
+            continue
+        microseconds = files.number(fields[2])
+        if microseconds is None:
             continue
         text = _ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), body)
-        records.append(Record(int(fields[2]) / 1e6, _PREFIX.sub("", text).strip()))
+        records.append(Record(microseconds / 1e6, _PREFIX.sub("", text).strip()))
     return records
 
 

@@ -7,23 +7,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Callable
+from typing import Callable, Optional
 
 from ..topology import levels
 from .model import Device, NvLinkPeer
 
+Words = list[list[Optional[str]]]
 
-def matrix(devices: Sequence[Device]) -> list[list[str]]:
-    """One row and one column per device, symmetric."""
+
+def matrix(devices: Sequence[Device]) -> Words:
+    """One row and one column per device, symmetric; None where nothing tells."""
     return _square(devices, between)
 
 
-def pcie_matrix(devices: Sequence[Device]) -> list[list[str]]:
+def pcie_matrix(devices: Sequence[Device]) -> Words:
     """As :func:`matrix`, without the NVLinks: what sysfs alone says."""
     return _square(devices, pcie_level)
 
 
-def between(one: Device, other: Device) -> str:
+def between(one: Device, other: Device) -> str | None:
     """The closest connection of two different GPUs: NVLink before any PCIe path."""
     count = nvlink_count(one, other)
     return f"NV{count}" if count else pcie_level(one, other)
@@ -39,8 +41,8 @@ def nvlink_count(one: Device, other: Device) -> int:
     return direct or min(_links_to_switches(one), _links_to_switches(other))
 
 
-def pcie_level(one: Device, other: Device) -> str:
-    """PIX, PXB, PHB, NODE or SYS from the PCI paths and NUMA nodes of two GPUs."""
+def pcie_level(one: Device, other: Device) -> str | None:
+    """PIX, PXB, PHB, NODE, SYS or None from the PCI paths and NUMA nodes of two GPUs."""
     return levels.pcie_level(one.pci_path, other.pci_path, one.numa_node, other.numa_node)
 
 
@@ -60,7 +62,7 @@ def _links_up(device: Device) -> list[NvLinkPeer]:
     return [peer for peer in device.nvlink.peers if peer.state == "up"] if device.nvlink else []
 
 
-def _square(devices: Sequence[Device], word: Callable[[Device, Device], str]) -> list[list[str]]:
+def _square(devices: Sequence[Device], word: Callable[[Device, Device], str | None]) -> Words:
     return [
         [levels.SELF if row is column else word(row, column) for column in devices]
         for row in devices

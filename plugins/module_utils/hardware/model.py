@@ -233,16 +233,18 @@ class Device:
 class Topology:
     """The PCIe level of each pair of GPUs from two sources, and what follows from it.
 
-    ``nvml`` is None without NVML. ``affinity`` is 0 (far) to 1 (near) for each pair;
-    ``affinity_basis`` says whether it was computed or measured.
+    ``nvml`` is None without NVML, a word None where its source does not say. ``affinity`` is
+    0 (far) to 1 (near) for each pair; ``affinity_basis`` is derived (computed) or measured, and
+    then ``affinity_tool`` says by what.
     """
 
-    sysfs: list[list[str]]
+    sysfs: list[list[str | None]]
     nvml: list[list[str | None]] | None = None
     disagreements: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     affinity: list[list[float | None]] = field(default_factory=list)
     affinity_basis: str = "derived"
+    affinity_tool: str | None = None
 
 
 @dataclass(frozen=True)
@@ -252,7 +254,7 @@ class Inventory:
     driver: Driver
     source: str
     devices: list[Device]
-    links: list[list[str]]
+    links: list[list[str | None]]
     topology: Topology
     p2p: list[list[str | None]] | None
     pci: list[PciDevice]

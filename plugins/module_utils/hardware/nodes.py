@@ -13,14 +13,14 @@ import stat
 from collections.abc import Iterable
 from typing import Optional
 
-from ..atomic import read_text
+from . import files
 from .host_model import DeviceNode
 
 # Major 195 belongs to NVIDIA (Linux Documentation/admin-guide/devices.txt) and its minor
 # 255 is the control node; uvm gets a major from the kernel when it loads.
 NVIDIA_MAJOR = 195
 CONTROL_MINOR = 255
-_CHARACTER_MAJOR = re.compile(r"^\s*(\d+)\s+(\S+)$")
+_CHARACTER_MAJOR = re.compile(r"^\s*([0-9]{1,9})\s+(\S+)$")
 
 Number = tuple[Optional[int], Optional[int]]
 
@@ -49,7 +49,7 @@ def read_nodes(minors: Iterable[int], root: str = "/") -> list[DeviceNode]:
     A node that exists shows its own number; a missing one the number it should have.
     Something at the path that is no character device does not count as the node.
     """
-    majors = parse_majors(read_text(os.path.join(root, "proc/devices")) or "")
+    majors = parse_majors(files.text(os.path.join(root, "proc/devices")))
     missing = wanted(minors, majors)
     nodes: list[DeviceNode] = []
     for pattern in ("dev/nvidia*", "dev/nvidia-caps/*"):

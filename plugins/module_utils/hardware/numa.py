@@ -9,28 +9,25 @@ from __future__ import annotations
 import os
 import re
 
-from ..atomic import read_text
+from . import files
 from .host_model import HugePages, NumaNode
 
-_NODE = re.compile(r"node(\d+)$")
-_HUGEPAGES = re.compile(r"hugepages-(\d+)kB$")
-_TOTAL = re.compile(r"MemTotal:\s+(\d+) kB")
+_NODE = re.compile(r"node([0-9]{1,9})\Z")
+_HUGEPAGES = re.compile(r"hugepages-([0-9]{1,12})kB\Z")
+_TOTAL = re.compile(r"MemTotal:\s+([0-9]{1,18}) kB")
 
 
 def read_nodes(root: str = "/") -> list[NumaNode]:
     """Every node with its CPUs and memory; [] on a kernel without NUMA."""
     directory = os.path.join(root, "sys/devices/system/node")
-    try:
-        names = os.listdir(directory)
-    except FileNotFoundError:
-        return []
-    numbers = sorted(int(match.group(1)) for match in map(_NODE.match, names) if match)
+    matches = map(_NODE.match, files.names(directory))
+    numbers = sorted(int(match.group(1)) for match in matches if match)
     return [_read_node(number, os.path.join(directory, f"node{number}")) for number in numbers]
 
 
 def _read_node(number: int, directory: str) -> NumaNode:
-    total = _TOTAL.search(read_text(os.path.join(directory, "meminfo")) or "")
-    cpus = (read_text(os.path.join(directory, "cpulist")) or "").strip()
+    total = _TOTAL.search(files.text(os.path.join(directory, "meminfo")))
+    cpus = files.text(os.path.join(directory, "cpulist"))
     return NumaNode(
         node=number,
         cpus=cpus,
@@ -41,21 +38,17 @@ def _read_node(number: int, directory: str) -> NumaNode:
 
 
 def _read_hugepages(directory: str) -> list[HugePages]:
-    try:
-        names = os.listdir(directory)
-    except FileNotFoundError:
-        return []
-    sizes = sorted(int(match.group(1)) for match in map(_HUGEPAGES.match, names) if match)
+    matches = map(_HUGEPAGES.match, files.names(directory))
+    sizes = sorted(int(match.group(1)) for match in matches if match)
     return [
         HugePages(
             size,
-            total=_count(os.path.join(directory, f"hugepages-{size}kB", "nr_hugepages")),
-            free=_count(os.path.join(directory, f"hugepages-{size}kB", "free_hugepages")),
+            total=_count(directory, size, "nr_hugepages"),
+            free=_count(directory, size, "free_hugepages"),
         )
         for size in sizes
     ]
 
 
-def _count(path: str) -> int | None:
-    text = (read_text(path) or "").strip()
-    return int(text) if text.isdigit() else None
+def _count(directory: str, size: int, name: str) -> int | None:
+    return files.number(files.text(os.path.join(directory, f"hugepages-{size}kB", name)))

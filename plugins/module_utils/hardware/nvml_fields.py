@@ -10,7 +10,15 @@ import ctypes
 from typing import Any, Callable
 
 from . import nvml_links, nvml_mig, pci
-from .nvml_library import NO_PERMISSION, NO_SUCH_THING, NOT_SUPPORTED, SICK, Library, RefusedError
+from .nvml_library import (
+    NO_PERMISSION,
+    NO_SUCH_THING,
+    NOT_SUPPORTED,
+    SICK,
+    Library,
+    RefusedError,
+    text_of,
+)
 
 _MIB = 1024 * 1024
 
@@ -82,7 +90,7 @@ def _flag(name: str) -> Reader:
 
 def _pci_address(library: Library, handle: Any) -> str:
     bus_id = library.ask("nvmlDeviceGetPciInfo", handle).busId
-    return pci.normalise(bus_id.decode() if isinstance(bus_id, bytes) else bus_id)
+    return pci.normalise(text_of(bus_id))
 
 
 def _architecture(library: Library, handle: Any) -> str | None:

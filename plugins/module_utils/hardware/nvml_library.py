@@ -53,6 +53,11 @@ _ADVICE = {
 }
 
 
+def text_of(answer: str | bytes) -> str:
+    """The text of an answer, or of a field of one: old releases of pynvml give bytes."""
+    return answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
+
+
 class RefusedError(Exception):
     """NVML gave no answer: ``code`` is an nvmlReturn_t, ``text`` NVML's words for it."""
 
@@ -80,7 +85,7 @@ class Library:
         if call is None:
             raise RefusedError(FUNCTION_NOT_FOUND, "Function Not Found")
         try:
-            return call(*arguments, **options)
+            answer = call(*arguments, **options)
         except self.raw.NVMLError as error:
             raise RefusedError(error.value, str(error)) from None
         except Exception as error:
@@ -88,6 +93,7 @@ class Library:
             if type(error).__name__ != "NVMLLibraryMismatchError":
                 raise
             raise RefusedError(FUNCTION_NOT_FOUND, "Function Not Found") from None
+        return text_of(answer) if isinstance(answer, bytes) else answer
 
     def ask_or_none(self, name: str, *arguments: Any, **options: Any) -> Any:
         """The answer, None when this GPU or release has none. Raises RefusedError for others."""

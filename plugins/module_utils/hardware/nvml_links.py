@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import pci
-from .nvml_library import Library
+from .nvml_library import Library, text_of
 
 # nvml.h, nvmlNvlinkVersion_enum: NVML answers with a code, people speak of generations.
 _GENERATIONS = {1: 1, 2: 2, 3: 2, 4: 3, 5: 3, 6: 4, 7: 5, 8: 6}
@@ -46,9 +46,7 @@ def _peer(library: Library, handle: Any, link: int, up: bool) -> dict[str, Any]:
     """The far end of one link. A link that is down has no far end NVML could name."""
     kind = library.ask_lightly("nvmlDeviceGetNvLinkRemoteDeviceType", handle, link)
     remote = library.ask_lightly("nvmlDeviceGetNvLinkRemotePciInfo", handle, link)
-    bus_id = remote.busId if remote is not None else None
-    if isinstance(bus_id, bytes):
-        bus_id = bus_id.decode()
+    bus_id = text_of(remote.busId) if remote is not None else None
     return {
         "link": link,
         "type": _PEER_TYPES.get(kind, "unknown"),

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
-from ..atomic import read_text
+from . import files
 from .host_model import PciDevice, PcieLink
 
 NVIDIA = "10de"
@@ -47,12 +47,8 @@ def is_address(text: str) -> bool:
 
 
 def attribute(address: str, name: str, root: str = "/") -> str | None:
-    """A sysfs attribute of a function, stripped; None when it is missing or unreadable."""
-    try:
-        text = read_text(os.path.join(root, "sys/bus/pci/devices", address, name))
-    except OSError:
-        return None
-    return text.strip() if text is not None else None
+    """A sysfs attribute of a function, stripped; None when it is missing, empty or unreadable."""
+    return files.text(os.path.join(root, "sys/bus/pci/devices", address, name)) or None
 
 
 def identity(address: str, name: str, root: str = "/") -> str:
@@ -63,8 +59,7 @@ def identity(address: str, name: str, root: str = "/") -> str:
 
 def numa_node(address: str, root: str = "/") -> int | None:
     """The node beside a function. The kernel writes -1 where the firmware names none."""
-    node = int(attribute(address, "numa_node", root) or -1)
-    return node if node >= 0 else None
+    return files.number(attribute(address, "numa_node", root) or "")
 
 
 def read_link(path: Sequence[str], root: str = "/") -> PcieLink | None:
@@ -79,8 +74,8 @@ def read_link(path: Sequence[str], root: str = "/") -> PcieLink | None:
     link = PcieLink(
         generation=_generation(path[-1], "current_link_speed", root),
         generation_max=_least(_generation(end, "max_link_speed", root) for end in ends),
-        width=_width(path[-1], "current_link_width", root),
-        width_max=_least(_width(end, "max_link_width", root) for end in ends),
+        width=width(path[-1], "current_link_width", root),
+        width_max=_least(width(end, "max_link_width", root) for end in ends),
     )
     return None if link == PcieLink() else link
 
@@ -90,10 +85,10 @@ def _generation(address: str, name: str, root: str) -> int | None:
     return _GENERATIONS.get((attribute(address, name, root) or "").partition(" ")[0])
 
 
-def _width(address: str, name: str, root: str) -> int | None:
-    """Lanes. The kernel writes 0, or 255 in old versions, for a link that has none."""
-    text = attribute(address, name, root) or ""
-    return int(text) if text.isdigit() and int(text) not in (0, 255) else None
+def width(address: str, name: str, root: str) -> int | None:
+    """Lanes of a link. The kernel writes 0, or 255 in old versions, for a link that has none."""
+    lanes = files.number(attribute(address, name, root) or "")
+    return None if lanes in (0, 255) else lanes
 
 
 def _least(values: Iterable[int | None]) -> int | None:
@@ -103,14 +98,9 @@ def _least(values: Iterable[int | None]) -> int | None:
 
 def read_display_devices(root: str = "/") -> list[PciDevice]:
     """All NVIDIA display devices in the order of their addresses."""
-    bus = os.path.join(root, "sys/bus/pci/devices")
-    try:
-        addresses = sorted(os.listdir(bus))
-    except FileNotFoundError:
-        return []
     return [
         _read_device(address, root)
-        for address in addresses
+        for address in files.names(os.path.join(root, "sys/bus/pci/devices"))
         if identity(address, "vendor", root) == NVIDIA
         and identity(address, "class", root).startswith(_DISPLAY)
     ]
@@ -123,8 +113,8 @@ def _read_device(address: str, root: str) -> PciDevice:
         vendor=identity(address, "vendor", root),
         device=identity(address, "device", root),
         pci_class=identity(address, "class", root),
-        driver=os.path.basename(os.readlink(driver)) if os.path.islink(driver) else None,
+        driver=files.target(driver),
         path=read_path(address, root),
         numa_node=numa_node(address, root),
-        cpus=attribute(address, "local_cpulist", root) or None,
+        cpus=attribute(address, "local_cpulist", root),
     )

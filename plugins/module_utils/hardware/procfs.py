@@ -11,8 +11,7 @@ import re
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..atomic import read_text
-from . import guarded
+from . import files, guarded, pci
 
 # The driver's own modules; nouveau, which takes its place; nvidia_fs for GPUDirect Storage;
 # and the two InfiniBand modules that the fabric manager needs for NVLink 5.
@@ -77,27 +76,24 @@ def parse_information(pci_address: str, text: str) -> ProcGpu:
         pci_address=pci_address,
         name=values.get("Model") or None,
         uuid=uuid if uuid and "?" not in uuid else None,
-        minor=int(minor) if minor.isdigit() else None,
+        minor=files.number(minor),
     )
 
 
 def read_version(root: str = "/") -> tuple[str | None, str | None]:
     """(version, flavour) of the loaded module, (None, None) when none is loaded."""
-    return parse_version(read_text(os.path.join(root, "proc/driver/nvidia/version")))
+    return parse_version(files.text(os.path.join(root, "proc/driver/nvidia/version")))
 
 
 def read_gpus(root: str = "/") -> list[ProcGpu]:
     """The GPUs the module drives, in the order of their PCI addresses."""
     directory = os.path.join(root, "proc/driver/nvidia/gpus")
-    try:
-        addresses = sorted(os.listdir(directory))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
     return [
         parse_information(
-            address.lower(), read_text(os.path.join(directory, address, "information")) or ""
+            address.lower(), files.text(os.path.join(directory, address, "information"))
         )
-        for address in addresses
+        for address in files.names(directory)
+        if pci.is_address(address.lower())
     ]
 
 
@@ -105,7 +101,7 @@ def read_nvswitches(root: str = "/") -> int | None:
     """How many NVSwitches the module drives; None when it does not say."""
     try:
         return len(os.listdir(os.path.join(root, "proc/driver/nvidia-nvswitch/devices")))
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:
         return None
 
 
@@ -140,7 +136,7 @@ def read(deadline_s: float, root: str = "/") -> Report:
 
 def read_modules(root: str = "/") -> dict[str, bool]:
     """Which of :data:`MODULES` the kernel has, loaded or built in."""
-    lines = (read_text(os.path.join(root, "proc/modules")) or "").splitlines()
+    lines = files.text(os.path.join(root, "proc/modules")).splitlines()
     loaded = {line.split(" ", 1)[0] for line in lines}
     return {
         module: module in loaded or os.path.isdir(os.path.join(root, "sys/module", module))

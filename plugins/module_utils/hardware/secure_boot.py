@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import os
 
+from . import files
+
 # UEFI Specification: global variables, of which SecureBoot is one, have this GUID.
 _VARIABLE = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
 
 def read(root: str = "/") -> str:
     """``enabled``, ``disabled`` (also on a machine that did not boot by UEFI) or ``unknown``."""
-    try:
-        # A container shows an empty directory here, a machine always something.
-        firmware = os.listdir(os.path.join(root, "sys/firmware"))
-    except OSError:
-        firmware = []
+    # A container shows an empty directory here, a machine always something.
+    firmware = files.names(os.path.join(root, "sys/firmware"))
     if "efi" not in firmware:
         return "disabled" if firmware else "unknown"
     try:

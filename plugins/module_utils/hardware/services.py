@@ -13,8 +13,8 @@ from __future__ import annotations
 import os
 import re
 
-from ..atomic import read_text
 from ..process import CommandMissingError, find_program, run
+from . import files
 from .host_model import FabricManager, PersistenceDaemon
 
 _FABRIC_MANAGER = "nvidia-fabricmanager"
@@ -68,11 +68,11 @@ def _fault(
 
 def _status(service: str, root: str) -> str:
     for group in _GROUPS:
-        if read_text(os.path.join(root, group, f"{service}.service", "cgroup.procs")):
+        if files.text(os.path.join(root, group, f"{service}.service", "cgroup.procs")):
             return "running"
-    pid = (read_text(os.path.join(root, "run", service, f"{_program(service)}.pid")) or "").strip()
+    pid = files.number(files.text(os.path.join(root, "run", service, f"{_program(service)}.pid")))
     # The kernel keeps 15 characters of a program's name.
-    name = (read_text(os.path.join(root, "proc", pid, "comm")) or "").strip() if pid else ""
+    name = files.text(os.path.join(root, "proc", str(pid), "comm")) if pid is not None else ""
     if name and _program(service).startswith(name):
         return "running"
     installed = any(

@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
-from . import cdi, nvml_mig, prepare, targets
-from .change import Options, Outcome
+import time
+from dataclasses import replace
+
+from . import boot, cdi, nvml_mig, prepare, targets
+from .change import Clock, Options, Outcome
 from .journal import Journal, Store
 from .nvml_mig import Reading
 from .prepare import Prepared
@@ -20,14 +23,18 @@ def apply(options: Options) -> Outcome:
 
     Raises ApplyError when it failed on the way: its text says whether all is as before.
     """
+    options.check()
     store = Store(options.directory)
     stop_set = StopSet(parse(options.stop), options.client, options.root)
-    with store.locked(options.deadline_s):
-        return Run(options, store, stop_set).run()
+    end = time.monotonic() + boot.BUDGET_S if options.boot else None
+    clock = Clock(options.deadline_s, end)
+    with store.locked(clock.wait()):
+        return Run(options, clock, store, stop_set).run()
 
 
 def foresee(options: Options) -> Outcome:
     """What :func:`apply` would do, without doing it. Raises MigError as it would."""
+    options.check()
     outcome = Outcome()
     store = Store(options.directory)
     unfinished = store.read()
@@ -35,9 +42,10 @@ def foresee(options: Options) -> Outcome:
         outcome.actions += _starts(unfinished)
     reading = nvml_mig.read(options.deadline_s)
     wanted, notes = prepare.wanted(options, store, unfinished, reading)
+    outcome.warnings += reading.sick
     stop_set = StopSet(parse(options.stop), options.client, options.root)
     ready = prepare.prepare(options, reading, wanted, stop_set)
-    outcome.warnings += [*notes, *_notes(ready)]
+    outcome.notes += [*notes, *_notes(ready)]
     outcome.actions += [f"stop {item.text}" for item in ready.running]
     outcome.actions += [step.text for plan in ready.todo for step in plan.steps]
     _foresee_specification(outcome, options, reading, ready)
@@ -60,6 +68,7 @@ def foresee(options: Options) -> Outcome:
 
 def resume(options: Options) -> Outcome:
     """Start what a killed change left stopped; nothing else. Raises MigError."""
+    options.check()
     outcome = Outcome()
     store = Store(options.directory)
     with store.locked(options.deadline_s):
@@ -69,8 +78,12 @@ def resume(options: Options) -> Outcome:
         outcome.actions += _starts(unfinished)
         stop_set = StopSet((), options.client, options.root)
         outcome.warnings += stop_set.start(unfinished.stopped)
+        if outcome.warnings:
+            return outcome  # what does not start now is tried again by the next run
         if unfinished.phase == "starting":
             store.clear()
+        else:
+            store.write(replace(unfinished, stopped=()))
     return outcome
 
 

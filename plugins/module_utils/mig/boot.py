@@ -25,15 +25,20 @@ UNIT = "steadygpu-mig.service"
 _UNIT_DIRECTORY = "/etc/systemd/system"
 _LINK = f"{_UNIT_DIRECTORY}/multi-user.target.wants/{UNIT}"
 COMMAND = "/usr/local/bin/steadygpu"
-# How long the unit waits for the driver, and then for each GPU; systemd ends it in any case.
+# How long the unit waits for the driver, and for each of its answers.
 DEADLINE_S = 60
+# When the run ends itself, in good order. systemd, which would end it anywhere, comes later.
+BUDGET_S = 150
 _TIMEOUT_S = 180
+_VERSION = 1
 
 # Who must not run, or not see the GPUs, before the instances are there. Names that are not
 # on the host are no error in Before=.
 _BEFORE = (
     "docker.service containerd.service podman.service podman-restart.service crio.service "
     "kubelet.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service "
+    "snap.docker.dockerd.service snap.microk8s.daemon-containerd.service lxc.service "
+    "incus.service snap.lxd.daemon.service "
     "nvidia-cdi-refresh.service nvidia-persistenced.service nvidia-dcgm.service dcgm.service "
     "display-manager.service slurmd.service"
 )
@@ -74,6 +79,8 @@ def read_config(root: str = "/") -> Config | None:
         return None
     try:
         document = json.loads(text)
+        if document["version"] != _VERSION:
+            raise ValueError(f"version {document['version']!r}, this reads {_VERSION}")
         settings = document["cdi"]
         kept = None if settings is None else cdi.Settings(**settings)
         return Config(targets.from_json(path, document["gpus"]), kept)
@@ -94,7 +101,7 @@ def merged(former: Config | None, gpus: Sequence[targets.Target]) -> tuple[targe
 def persist(config: Config, check_mode: bool, root: str = "/") -> list[str]:
     """Write the file and the unit, and enable it. Returns the actions; raises OSError."""
     document = {
-        "version": 1,
+        "version": _VERSION,
         "cdi": None if config.cdi is None else dict(vars(config.cdi)),
         "gpus": targets.to_json(config.gpus),
     }

@@ -6,6 +6,9 @@
 
 from __future__ import annotations
 
+import math
+import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +25,36 @@ class ApplyError(MigError):
     def __init__(self, text: str, actions: Sequence[str]) -> None:
         super().__init__(text)
         self.actions = list(actions)
+
+
+def check_seconds(deadline_s: float) -> None:
+    """Raises MigError for a deadline that never comes, or is over before it begins."""
+    if not (math.isfinite(deadline_s) and deadline_s > 0):
+        raise MigError(f"deadline_s is {deadline_s}; wanted are seconds, more than 0")
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How long one question may take, ``each_s``, and when the whole run must have ended.
+
+    ``end`` is a time of ``time.monotonic``; None for a run that nobody ends.
+    """
+
+    each_s: float
+    end: float | None = None
+
+    def wait(self, questions: int = 1) -> float:
+        """The seconds that so many questions may take. Raises MigError when time is up."""
+        return self.within(self.each_s * questions)
+
+    def within(self, seconds: float) -> float:
+        """So many seconds, or what is left of the run's time. Raises MigError when none is."""
+        if self.end is None:
+            return seconds
+        left = self.end - time.monotonic()
+        if left <= 0:
+            raise MigError("the time that this run may take at boot is used up")
+        return min(seconds, left)
 
 
 @dataclass(frozen=True)
@@ -45,6 +78,15 @@ class Options:
     directory: str = DIRECTORY
     root: str = "/"
 
+    def check(self) -> None:
+        """Raises MigError for what no run can work with."""
+        check_seconds(self.deadline_s)
+        path = self.specification.path if self.specification else "/"
+        if not os.path.isabs(path):
+            raise MigError(
+                f"cdi_path is {path!r}; wanted is an absolute path, such as {cdi.DEFAULT_PATH}"
+            )
+
     @property
     def client(self) -> DockerClient:
         """The engine that is asked for the names of containers."""
@@ -57,12 +99,14 @@ class Outcome:
 
     ``pending`` has one entry ``{gpu, uuid, needs, reason}`` for each GPU whose mode waits for
     a ``reset`` or a ``reboot``. ``layouts`` are all GPUs afterwards. ``before`` and ``after``
-    are texts of the planned GPUs for a diff.
+    are texts of the planned GPUs for a diff. ``warnings`` tell of what is wrong or needs a hand,
+    ``notes`` of what is as it was asked for and worth knowing.
     """
 
     status: str = "unchanged"
     actions: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     pending: list[dict[str, Any]] = field(default_factory=list)
     layouts: tuple[GpuLayout, ...] = ()
     before: str = ""

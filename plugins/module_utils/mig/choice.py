@@ -90,18 +90,16 @@ def aim(
 ) -> list[Slot]:
     """The layout with exactly ``targets``, each at its place, for a layout that comes back.
 
-    Raises MigError when a protected instance would have to go or to change.
+    What is missing is made in the order given, as the driver numbers it in that order. Raises
+    MigError when a protected instance would have to go or to change.
     """
     there = {(one.profile, one.placement): one for one in present}
-    slots = [
-        _slot(
-            one.profile,
-            one.placement,
-            there.get((one.profile, one.placement)),
-            tuple(inside.slices for inside in one.compute),
-        )
-        for one in render.in_order(targets)
-    ]
+    slots = []
+    for one in targets:
+        sizes = tuple(inside.slices for inside in one.compute)
+        former = there.get((one.profile, one.placement))
+        slot = _slot(one.profile, one.placement, former, sizes)
+        slots.append(replace(slot, missing=_missing(sizes, slot.stays)))
     stays = {slot.former.id for slot in slots if slot.former and not _harms(slot, protected)}
     held = [one for one in present if one.id in protected and one.id not in stays]
     if held:
@@ -235,6 +233,18 @@ def _slot(profile: str, place: Placement, former: GpuInstance | None, content: B
             stays.append(one)
     sizes = tuple(sorted(missing.elements(), reverse=True))
     return Slot(profile, place, former, tuple(stays), sizes)
+
+
+def _missing(sizes: Bin, stays: Collection[ComputeInstance]) -> Bin:
+    """What of ``sizes`` is not among ``stays``, in the order of ``sizes``."""
+    there = Counter(one.slices for one in stays)
+    there.subtract(sizes)
+    missing = []
+    for size in reversed(sizes):
+        if there[size] < 0:
+            there[size] += 1
+            missing.append(size)
+    return tuple(reversed(missing))
 
 
 def _harms(slot: Slot, protected: Collection[int]) -> bool:

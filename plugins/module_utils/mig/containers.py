@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
-
 from .. import units
 from ..engine.docker_api import DockerClient, EngineError, EngineUnreachableError
 
@@ -33,20 +31,3 @@ def vanishes_when_stopped(client: DockerClient, name: str) -> bool:
     """Was it started with ``--rm``? Raises EngineError and EngineUnreachableError."""
     host = client.inspect(name).get("HostConfig") or {}
     return bool(host.get("AutoRemove"))
-
-
-def stop(client: DockerClient, name: str, grace_s: int = 30) -> None:
-    """End a container: SIGTERM, and SIGKILL after ``grace_s`` seconds. A stopped one is no error.
-
-    Raises EngineError and EngineUnreachableError.
-    """
-    _Stopping(client.socket_path, client.deadline_s).stop(name, grace_s)
-
-
-class _Stopping(DockerClient):
-    """The client with the one more call that only this needs."""
-
-    def stop(self, container: str, grace_s: int) -> None:
-        """``POST /containers/{id}/stop``."""
-        path = "/containers/{}/stop".format(quote(container, safe=""))
-        self._call("POST", path, {"t": str(grace_s)}, deadline_s=self.deadline_s + grace_s)

@@ -20,6 +20,10 @@ from .model import GpuLayout, MigError, Plan
 from .nvml_mig import Reading
 
 
+class InUseError(MigError):
+    """Somebody would be disturbed."""
+
+
 @dataclass(frozen=True)
 class Rules:
     """What the host says besides NVML. ``blockers`` are all holders of all GPUs, ``stopping``
@@ -66,11 +70,11 @@ def refuse_unfit(reading: Reading, todo: Sequence[Plan], rules: Rules) -> None:
 
 
 def refuse_in_use(todo: Sequence[Plan], rules: Rules) -> None:
-    """Refuse to disturb anybody. Raises MigError that names every holder on every GPU."""
+    """Refuse to disturb anybody. Raises InUseError that names every holder on every GPU."""
     pairs = [(plan, blocking(plan, rules.staying)) for plan in todo]
     pairs = [(plan, found) for plan, found in pairs if found]
     if pairs:
-        raise MigError(refusal(pairs))
+        raise InUseError(refusal(pairs))
 
 
 def refuse_absent(reading: Reading, wanted: Collection[str]) -> None:

@@ -5,7 +5,8 @@
 """Who stands in the way of a MIG change, and by which handle they could be stopped.
 
 Finding them is ``hardware.holders``; here they get names, owners and the instances they
-use, and are held against a plan.
+may use, and are held against a plan. Where not every process can be looked at, that itself is
+in the way: nobody can say then that a GPU is free.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from .model import Plan
 from .nvml_mig import Reading
 
 _CAP_NODE = re.compile(r"/dev/nvidia-caps/nvidia-cap(\d+)$")
+# linux/proc_ns.h, PROC_PID_INIT_INO: the namespace in which every process can be seen.
+_HOST_PIDS = "pid:[4026531836]"
 _DRM = "nvidia_drm"
 _DRM_ADVICE = (
     "modeset is on (/sys/module/nvidia_drm/parameters/modeset), which blocks the reset that a "
@@ -42,10 +45,11 @@ _KINDS = {
 class Blocker:
     """One holder of one GPU.
 
-    ``kind`` as in ``hardware.holders`` or ``module``. ``owner`` is what a stop set calls it:
-    ``dcgm.service``, ``container:NAME``, ``module:nvidia_drm``; None for a process that
-    belongs to none of these. ``instances`` are the GPU instances it uses, None for the whole
-    GPU or when that is not known.
+    ``kind`` as in ``hardware.holders``, or ``module``, or ``unseen`` for processes that could
+    not be looked at. ``owner`` is what a stop set calls it: ``dcgm.service``,
+    ``container:NAME``, ``module:nvidia_drm``; None for a process that belongs to none of these.
+    ``instances`` are the GPU instances it uses or may use, None for the whole GPU or when that
+    is not known.
     """
 
     gpu_index: int
@@ -62,6 +66,8 @@ class Blocker:
         """One line for a person, without the GPU."""
         if self.kind == "module":
             return f"kernel module {self.name}: {_DRM_ADVICE}"
+        if self.kind == "unseen":
+            return self.name
         parts = [f"{self.name} (pid {self.pid})"]
         if self.container:
             parts.append(f"in container {self.container}")
@@ -85,20 +91,26 @@ class Blocker:
 
 
 def find(reading: Reading, client: DockerClient, root: str = "/") -> tuple[Blocker, ...]:
-    """Every holder of every GPU, by GPU index and pid. Docker is asked for names only."""
+    """Every holder of every GPU but this process, by GPU index and pid.
+
+    Docker is asked for names only.
+    """
     minors = {gpu.minor: gpu.layout.index for gpu in reading.gpus}
     caps = {cap: (one.gpu, one.instance) for one, cap in capabilities.read(root).items()}
-    found = holders.find(minors, root)
+    sight = holders.look(minors, root)
+    unseen = why_unseen(sight.complete, root)
     names = _Names(client)
     blockers = []
     for gpu in reading.gpus:
         by_nvml: dict[int, set[int | None]] = {}
         for pid, instance in gpu.processes:
             by_nvml.setdefault(pid, set()).add(instance)
-        on_gpu = found.get(gpu.layout.index, [])
+        on_gpu = sight.holders.get(gpu.layout.index, [])
         # NVML may see one whose open node was not found, such as one of a private mount.
-        unseen = sorted(set(by_nvml) - {holder.pid for holder in on_gpu})
-        for holder in [*on_gpu, *(holders.describe(pid, root) for pid in unseen)]:
+        more = sorted(set(by_nvml) - {holder.pid for holder in on_gpu})
+        for holder in [*on_gpu, *(holders.describe(pid, root) for pid in more)]:
+            if holder.pid == os.getpid():
+                continue  # the NVML child that asks right before it changes something
             container = names.of(holder.container)
             blockers.append(
                 Blocker(
@@ -115,7 +127,25 @@ def find(reading: Reading, client: DockerClient, root: str = "/") -> tuple[Block
         if gpu.ampere and _modeset(root):
             owner = f"module:{_DRM}"
             blockers.append(Blocker(gpu.layout.index, gpu.layout.uuid, _DRM, "module", owner=owner))
+        if unseen:
+            blockers.append(Blocker(gpu.layout.index, gpu.layout.uuid, unseen, "unseen"))
     return tuple(sorted(blockers, key=lambda one: (one.gpu_index, one.pid or 0)))
+
+
+def why_unseen(complete: bool, root: str = "/") -> str | None:
+    """Why some process may hold a GPU without being seen; None when all can be seen."""
+    if not complete:
+        return "processes that could not be looked at: run this as root, with CAP_SYS_PTRACE"
+    try:
+        namespace = os.readlink(os.path.join(root, "proc/self/ns/pid"))
+    except OSError:
+        return "processes that could not be looked at: /proc is not mounted"
+    if namespace != _HOST_PIDS:
+        return (
+            f"processes outside of this PID namespace ({namespace}), which cannot be seen from "
+            "it: run this on the host, or in a container with the host's PID namespace"
+        )
+    return None
 
 
 def blocking(plan: Plan, blockers: Sequence[Blocker]) -> list[Blocker]:
@@ -145,7 +175,7 @@ def blocking(plan: Plan, blockers: Sequence[Blocker]) -> list[Blocker]:
 
 
 def refusal(pairs: Sequence[tuple[Plan, Sequence[Blocker]]]) -> str:
-    """The message for plans with somebody in their way: every GPU, every holder."""
+    """The words for plans with somebody in their way: every GPU, every holder, what to do."""
     lines = []
     stoppable = []
     for plan, blockers in pairs:
@@ -157,7 +187,7 @@ def refusal(pairs: Sequence[tuple[Plan, Sequence[Blocker]]]) -> str:
             for blocker in blockers
             if blocker.owner and blocker.kind in ("persistence", "dcgm", "module")
         ]
-    advice = "Nothing was changed. End these first"
+    advice = "End these first"
     if stoppable:
         advice += ", or allow services to be stopped and started again: stop: [{}]".format(
             ", ".join(sorted(set(stoppable)))
@@ -172,19 +202,16 @@ def _instances(
     by_nvml: Mapping[int, set[int | None]],
     root: str,
 ) -> frozenset[int] | None:
-    """The GPU instances this process uses; None when nothing tells."""
-    if pid in by_nvml:
-        return _known(by_nvml[pid])
-    seen = _open_caps(pid, root) or _granted_caps(pid, root)
-    mine = {caps[cap][1] for cap in seen if cap in caps and caps[cap][0] == minor}
-    return frozenset(mine) or None
+    """The GPU instances this process uses or may use at any time; None when nothing tells.
 
-
-def _known(instances: set[int | None]) -> frozenset[int] | None:
-    """What NVML tells of one process; None as soon as one entry lacks its instance."""
-    if None in instances:
+    All sources count together: a job that computes on one instance may have been given more.
+    """
+    if None in by_nvml.get(pid, ()):
         return None
-    return frozenset(one for one in instances if one is not None)
+    seen = _open_caps(pid, root) | _granted_caps(pid, root)
+    mine = {caps[cap][1] for cap in seen if cap in caps and caps[cap][0] == minor}
+    mine.update(one for one in by_nvml.get(pid, ()) if one is not None)
+    return frozenset(mine) or None
 
 
 def _open_caps(pid: int, root: str) -> set[int]:

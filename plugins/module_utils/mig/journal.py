@@ -26,18 +26,19 @@ from .model import GpuLayout, MigError
 from .stop_set import Item, item_of
 
 DIRECTORY = "/var/lib/steadygpu/mig"
+_VERSION = 1
 
 
 @dataclass(frozen=True)
 class Journal:
-    """A change under way, and what is ``stopped`` for it, in that order.
+    """A change under way: the GPUs it is for, as they were, and what is ``stopped`` for it.
 
     ``phase`` is ``changing``, or ``starting`` when all is done but to start what was stopped.
+    ``stopped`` is in the order of stopping.
     """
 
     phase: str
     before: tuple[GpuLayout, ...]
-    wanted: tuple[targets.Target, ...]
     stopped: tuple[Item, ...] = ()
 
 
@@ -88,7 +89,6 @@ class Store:
             return Journal(
                 phase=document["phase"],
                 before=tuple(layout_from_json(one) for one in document["before"]),
-                wanted=targets.from_json(self.journal_path, document["wanted"]),
                 stopped=tuple(item_of(entry) for entry in document["stopped"]),
             )
         except (KeyError, TypeError, AttributeError) as error:
@@ -103,7 +103,6 @@ class Store:
             {
                 "phase": journal.phase,
                 "before": before,
-                "wanted": targets.to_json(journal.wanted),
                 "stopped": [item.text for item in journal.stopped],
             },
         )
@@ -133,6 +132,9 @@ class Store:
             raise self._foreign(path, error) from error
         if not isinstance(document, dict):
             raise self._foreign(path, TypeError("not an object"))
+        if document.get("version") != _VERSION:
+            told = f"version {document.get('version')!r}, this reads {_VERSION}"
+            raise self._foreign(path, ValueError(told))
         return document
 
     @staticmethod
@@ -144,6 +146,6 @@ class Store:
 
     @staticmethod
     def _save(path: str, document: Mapping[str, Any]) -> None:
-        text = json.dumps({"version": 1, **document}, indent=2, sort_keys=True) + "\n"
+        text = json.dumps({"version": _VERSION, **document}, indent=2, sort_keys=True) + "\n"
         if read_text(path) != text:
             write_atomic(path, text, mode=0o600)

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from ..hardware import nvml as nvml_library
 from ..hardware import nvml_reader
@@ -46,6 +46,11 @@ _WORDS = {
 }
 
 
+# (pid, GPU instance or None) as NVML lists them.
+Users = tuple[tuple[int, Optional[int]], ...]
+Free = Callable[[int, Users], None]
+
+
 class NvmlMigError(MigError):
     """NVML said no. ``code`` is its number, None when it did not answer."""
 
@@ -64,16 +69,16 @@ class GpuReading:
     layout: GpuLayout
     minor: int
     ampere: bool
-    processes: tuple[tuple[int, int | None], ...] = ()
+    processes: Users = ()
 
 
 @dataclass(frozen=True)
 class Reading:
-    """All GPUs of the host in NVML's order; ``lost`` are the indices of those that are lost."""
+    """All GPUs of the host in NVML's order; ``sick`` says of each other why it is missing."""
 
     driver_version: str
     gpus: tuple[GpuReading, ...]
-    lost: tuple[int, ...] = ()
+    sick: tuple[str, ...] = ()
 
     @property
     def layouts(self) -> tuple[GpuLayout, ...]:
@@ -111,24 +116,31 @@ def read(deadline_s: float) -> Reading:
                 layout_from_json(gpu["layout"]),
                 gpu["minor"],
                 gpu["ampere"],
-                tuple((one["pid"], one["gpu_instance"]) for one in gpu["processes"]),
+                _pairs(gpu["processes"]),
             )
             for gpu in report["gpus"]
         ),
-        tuple(report["lost"]),
+        tuple(
+            f"GPU {one['index']} was left alone: {words(one['code'], one['text'])}"
+            for one in report["sick"]
+        ),
     )
 
 
-def carry_out(batches: Sequence[Sequence[Step]], deadline_s: float) -> list[Carried]:
-    """Do the steps of several GPUs, one batch a GPU, ``deadline_s`` for each of them.
+def carry_out(
+    batches: Sequence[Sequence[Step]], deadline_s: float, free: Free = lambda _number, _users: None
+) -> list[Carried]:
+    """Do the steps of several GPUs, one batch a GPU, all of them within ``deadline_s``.
 
-    A batch ends early at a mode that stays pending; at an error all end, and the batches after
-    it are missing in the answer. It is one NVML session: without the persistence daemon each
-    costs seconds a GPU. Raises NvmlMigError when NVML does not answer in time: how far it came
-    is then unknown.
+    ``free`` is asked right before each batch, with its number and who NVML says uses that GPU;
+    it raises MigError when somebody came since the plan was made, which is an error without a
+    code before the batch's first step. A batch ends early at a mode that stays pending; at
+    an error all end, and the batches after it are missing in the answer. It is one NVML session:
+    without the persistence daemon each costs seconds a GPU. Raises NvmlMigError when NVML does
+    not answer in time: how far it came is then unknown.
     """
     owner = os.getpid()
-    report = _ask(lambda nvml: _all_batches(nvml, batches, owner), deadline_s * len(batches))
+    report = _ask(lambda nvml: _all_batches(nvml, batches, owner, free), deadline_s)
     return [Carried(**one) for one in report["carried"]]
 
 
@@ -158,13 +170,31 @@ def _ask(question: Callable[[Any], dict[str, Any]], deadline_s: float) -> dict[s
 # -- inside the child --------------------------------------------------------------------
 
 
-def _all_batches(nvml: Any, batches: Sequence[Sequence[Step]], owner: int) -> dict[str, Any]:
+def _pairs(listed: Sequence[Mapping[str, int | None]]) -> Users:
+    return tuple((one["pid"] or 0, one["gpu_instance"]) for one in listed)
+
+
+def _all_batches(
+    nvml: Any, batches: Sequence[Sequence[Step]], owner: int, free: Free
+) -> dict[str, Any]:
     carried: list[dict[str, Any]] = []
-    for steps in batches:
-        carried.append(_carry_out(nvml, steps, owner))
+    for number, steps in enumerate(batches):
+        carried.append(_refused(nvml, number, steps, free) or _carry_out(nvml, steps, owner))
         if "error" in carried[-1]:
             break
     return {"carried": carried}
+
+
+def _refused(nvml: Any, number: int, steps: Sequence[Step], free: Free) -> dict[str, Any] | None:
+    try:
+        handle = nvml.nvmlDeviceGetHandleByUUID(steps[0].gpu_uuid)
+        free(number, _pairs(nvml_read.processes(nvml, handle)))
+    except nvml.NVMLError as error:
+        text = f"{steps[0].text}: {words(error.value, str(error))}"
+        return {"done": 0, "error": text, "code": error.value}
+    except MigError as error:
+        return {"done": 0, "error": str(error)}
+    return None
 
 
 def _carry_out(nvml: Any, steps: Sequence[Step], owner: int) -> dict[str, Any]:

@@ -29,8 +29,10 @@ _INVALID_ARGUMENT = 2
 _NOT_SUPPORTED = 3
 _NOT_FOUND = 6
 _FUNCTION_NOT_FOUND = 13
-_GPU_IS_LOST = 15
 _ARGUMENT_VERSION_MISMATCH = 25
+# Errors that say nothing of one GPU: UNINITIALIZED, NO_PERMISSION, DRIVER_NOT_LOADED and
+# LIB_RM_VERSION_MISMATCH.
+_OF_ALL = (1, 4, 9, 18)
 _NO_SUCH_THING = (_INVALID_ARGUMENT, _NOT_SUPPORTED, _NOT_FOUND)
 
 _NO_INSTANCE = 0xFFFFFFFF  # nvml.h, nvmlProcessInfo_t
@@ -43,21 +45,23 @@ _SUFFIXES.update({0xD: "-me", 0xE: "-me", 0xF: "+me.all", 0x10: "+me.all"})
 
 
 def read_gpus(nvml: Any) -> dict[str, Any]:
-    """``driver_version``, ``gpus`` as ``{layout, minor, ampere, processes}``, and ``lost``.
+    """``driver_version``, ``gpus`` as ``{layout, minor, ampere, processes}``, and ``sick``.
 
-    ``processes`` are ``{pid, gpu_instance}`` as NVML lists them, ``lost`` the indices of GPUs
-    that fell off the bus: they say nothing, and are no reason to leave the others alone.
-    Raises NVMLError.
+    ``processes`` are ``{pid, gpu_instance}`` as NVML lists them. ``sick`` are ``{index, code,
+    text}`` of GPUs that do not answer, such as one that fell off the bus: they are no reason to
+    leave the others alone. Raises NVMLError, also when no GPU answers.
     """
-    gpus, lost = [], []
+    gpus, sick = [], []
     for index in range(nvml.nvmlDeviceGetCount()):
         try:
             gpus.append(_read_gpu(nvml, index))
         except nvml.NVMLError as error:
-            if error.value != _GPU_IS_LOST:
+            if error.value in _OF_ALL:
                 raise
-            lost.append(index)
-    return {"driver_version": nvml.nvmlSystemGetDriverVersion(), "gpus": gpus, "lost": lost}
+            sick.append({"index": index, "code": error.value, "text": str(error)})
+    if sick and not gpus:
+        raise nvml.NVMLError(sick[0]["code"])
+    return {"driver_version": nvml.nvmlSystemGetDriverVersion(), "gpus": gpus, "sick": sick}
 
 
 def _read_gpu(nvml: Any, index: int) -> dict[str, Any]:
@@ -66,7 +70,7 @@ def _read_gpu(nvml: Any, index: int) -> dict[str, Any]:
         "layout": layout_to_json(read_layout(nvml, handle, index)),
         "minor": nvml.nvmlDeviceGetMinorNumber(handle),
         "ampere": nvml.nvmlDeviceGetArchitecture(handle) == _AMPERE,
-        "processes": _processes(nvml, handle),
+        "processes": processes(nvml, handle),
     }
 
 
@@ -242,7 +246,7 @@ def _device_uuids(nvml: Any, handle: Any) -> dict[tuple[int, int], str]:
     return uuids
 
 
-def _processes(nvml: Any, handle: Any) -> list[dict[str, int | None]]:
+def processes(nvml: Any, handle: Any) -> list[dict[str, int | None]]:
     """Who computes or draws, with the GPU instance where the driver tells it."""
     listed: list[Any] = []
     for question in (

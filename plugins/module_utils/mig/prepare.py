@@ -51,8 +51,7 @@ def wanted(
     configs = config.parse(document) if document else {}
     resolution = resolve.resolve(options.layout, configs, reading.layouts)
     found = {uuid: targets.Target(uuid, one) for uuid, one in resolution.wanted.items()}
-    lost = [f"GPU {index} is lost (it fell off the bus) and left alone" for index in reading.lost]
-    return found, [*resolution.notes, *lost]
+    return found, list(resolution.notes)
 
 
 def prepare(
@@ -70,7 +69,10 @@ def prepare(
     found = rules(options, reading, running)
     ready = Prepared(tuple(decide.plans(reading, asked, found)), found, running)
     decide.refuse_unfit(reading, ready.todo, found)
-    decide.refuse_in_use(ready.todo, found)
+    try:
+        decide.refuse_in_use(ready.todo, found)
+    except decide.InUseError as error:
+        raise decide.InUseError(f"{error}\nNothing was changed.") from error
     return ready
 
 
@@ -94,6 +96,7 @@ def keep(options: Options, kept: Mapping[str, targets.Target], check_mode: bool)
 def _former(store: Store, unfinished: Journal | None, reading: Reading) -> list[targets.Target]:
     """The layout before the last change, which may be one that did not end."""
     if unfinished:
+        # Only what that change was for is in its journal.
         found = [targets.of_layout(gpu) for gpu in unfinished.before]
     else:
         found = list(store.previous() or ())

@@ -40,14 +40,6 @@ def layout_text(gpu: GpuLayout) -> str:
     return "\n".join(lines) + "\n"
 
 
-def summary(gpu: GpuLayout) -> str:
-    """The layout in one line: ``GPU 0 (GPU-…) MIG on: 3g.20gb@0:4, 3g.20gb@4:4``."""
-    head = f"{title(gpu)} MIG {_mode(gpu)}"
-    if not gpu.current:
-        return head
-    return f"{head}: " + (", ".join(map(instance_text, in_order(gpu.instances))) or "no instances")
-
-
 def title(gpu: GpuLayout) -> str:
     """``GPU 0 (GPU-…)``."""
     return f"GPU {gpu.index} ({gpu.uuid})"

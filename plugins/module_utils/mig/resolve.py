@@ -6,19 +6,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from . import config, selectors, tables
 from .config import Entry
 from .model import ConfigError, GpuLayout, Wanted
 
+_NO_MIG = "there is no MIG on"
 _ENTRY_MARKS = ("devices", "device-filter", "mig-enabled", "mig-devices")
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """``wanted`` by GPU UUID; a GPU that is not in it is left alone. ``notes`` say why."""
+    """``wanted`` by GPU UUID; a GPU that is not in it is left alone. ``notes`` say why, one line
+    for each reason.
+    """
 
     wanted: Mapping[str, Wanted]
     notes: tuple[str, ...] = ()
@@ -66,13 +69,13 @@ def _by_name(
     # The names that every GPU has must not fail where no GPU can have MIG.
     if not wanted and config.builtin(name, None) is None:
         raise ConfigError(f"{where}: there is no layout {name!r}; {_known(configs, capable)}")
-    notes = [_skipped(gpu) for gpu in gpus if not gpu.supported and name != "all-disabled"]
-    notes += [
-        f"GPU {gpu.index} ({gpu.name}) has no layout {name}: it is left alone"
-        for gpu in capable
-        if gpu.uuid not in wanted
-    ]
-    return Resolution(wanted, tuple(notes))
+    alone = _Alone()
+    for gpu in gpus:
+        if not gpu.supported and name != "all-disabled":
+            alone.add(gpu, _NO_MIG)
+        elif gpu.supported and gpu.uuid not in wanted:
+            alone.add(gpu, _no_layout(name))
+    return Resolution(wanted, alone.notes())
 
 
 def _only_layout(document: Mapping[object, object], gpus: Sequence[GpuLayout]) -> Resolution:
@@ -86,13 +89,13 @@ def _only_layout(document: Mapping[object, object], gpus: Sequence[GpuLayout]) -
 
 def _by_entries(entries: Sequence[Entry], gpus: Sequence[GpuLayout], where: str) -> Resolution:
     decided: dict[str, Entry] = {}
-    notes = []
+    alone = _Alone()
     for entry in entries:
         for gpu, explicit in _named(entry, gpus):
             if not selectors.passes(gpu, entry.filters, entry.where):
                 continue
             if not gpu.supported:
-                notes += _incapable(gpu, entry.wanted, explicit, entry.where)
+                _incapable(gpu, entry.wanted, explicit, entry.where, alone)
                 continue
             former = decided.get(gpu.uuid)
             if former and former.wanted.enabled != entry.wanted.enabled:
@@ -101,17 +104,15 @@ def _by_entries(entries: Sequence[Entry], gpus: Sequence[GpuLayout], where: str)
                     " MIG on, the other off; mig-parted refuses this as well"
                 )
             decided[gpu.uuid] = entry
-    notes += [
-        f"GPU {gpu.index} ({gpu.name}): no entry of {where} is for it, it is left alone"
-        for gpu in gpus
-        if gpu.supported and gpu.uuid not in decided
-    ]
+    for gpu in gpus:
+        if gpu.supported and gpu.uuid not in decided:
+            alone.add(gpu, f"no entry of {where} is for")
     if not decided and any(gpu.supported for gpu in gpus):
         raise ConfigError(
             f"{where}: no entry is for any GPU of this host; {selectors.there_are(gpus)}"
         )
     wanted = {gpu.uuid: decided[gpu.uuid].wanted for gpu in gpus if gpu.uuid in decided}
-    return Resolution(wanted, tuple(dict.fromkeys(notes)))
+    return Resolution(wanted, alone.notes())
 
 
 def _by_selector(
@@ -122,7 +123,7 @@ def _by_selector(
     if not layout:
         raise ConfigError("layout is empty; name a layout, or map GPUs to layouts")
     decided: dict[str, tuple[int, object, Wanted]] = {}
-    notes: list[str] = []
+    alone = _Alone()
     for selector, value in layout.items():
         where = f"layout.{selector}"
         narrow = selectors.precision(selector)
@@ -136,12 +137,10 @@ def _by_selector(
         for gpu in named:
             wanted = given.get(gpu.uuid)
             if wanted is None:
-                notes.append(
-                    f"GPU {gpu.index} ({gpu.name}) has no layout {value}: it is left alone"
-                )
+                alone.add(gpu, _no_layout(value))
                 continue
             if not gpu.supported:
-                notes += _incapable(gpu, wanted, selector != selectors.ALL, where)
+                _incapable(gpu, wanted, selector != selectors.ALL, where, alone)
                 continue
             former = decided.get(gpu.uuid)
             if former and former[0] == narrow and former[2] != wanted:
@@ -152,7 +151,7 @@ def _by_selector(
             if former is None or narrow >= former[0]:
                 decided[gpu.uuid] = (narrow, selector, wanted)
     wanted_by_uuid = {gpu.uuid: decided[gpu.uuid][2] for gpu in gpus if gpu.uuid in decided}
-    return Resolution(wanted_by_uuid, tuple(dict.fromkeys(notes)))
+    return Resolution(wanted_by_uuid, alone.notes(decided))
 
 
 def _value(
@@ -187,17 +186,46 @@ def _named(entry: Entry, gpus: Sequence[GpuLayout]) -> list[tuple[GpuLayout, boo
     return [(gpu, explicit[gpu.uuid]) for gpu in gpus if gpu.uuid in explicit]
 
 
-def _incapable(gpu: GpuLayout, wanted: Wanted, explicit: bool, where: str) -> list[str]:
+def _incapable(gpu: GpuLayout, wanted: Wanted, explicit: bool, where: str, alone: _Alone) -> None:
     """A GPU without MIG: passed over under ``all``, as mig-parted does; refused when named."""
-    if not wanted.enabled:
-        return []
-    if explicit:
+    if wanted.enabled and explicit:
         raise ConfigError(f"{where}: GPU {gpu.index} ({gpu.name}) has no MIG to switch on")
-    return [_skipped(gpu)]
+    if wanted.enabled:
+        alone.add(gpu, _NO_MIG)
 
 
-def _skipped(gpu: GpuLayout) -> str:
-    return f"GPU {gpu.index} ({gpu.name}) has no MIG: it is left alone"
+def _no_layout(name: object) -> str:
+    return f"there is no layout {name} for"
+
+
+class _Alone:
+    """The GPUs that are left alone, by reason."""
+
+    def __init__(self) -> None:
+        self._by_reason: dict[str, list[GpuLayout]] = {}
+
+    def add(self, gpu: GpuLayout, reason: str) -> None:
+        """``reason`` goes before the GPU: ``there is no MIG on``."""
+        self._by_reason.setdefault(reason, []).append(gpu)
+
+    def notes(self, decided: Collection[str] = ()) -> tuple[str, ...]:
+        """One line for each reason: ``there is no MIG on GPU 3, 4 (Tesla T4): left alone``.
+
+        ``decided`` are the UUIDs of those that something else was for.
+        """
+        reasons = {
+            reason: {gpu.index: gpu.name for gpu in gpus if gpu.uuid not in decided}
+            for reason, gpus in self._by_reason.items()
+        }
+        return tuple(
+            "{} GPU {} ({}): left alone".format(
+                reason,
+                ", ".join(map(str, sorted(gpus))),
+                ", ".join(dict.fromkeys(gpus[index] for index in sorted(gpus))),
+            )
+            for reason, gpus in reasons.items()
+            if gpus
+        )
 
 
 def _known(configs: Mapping[str, Sequence[Entry]], gpus: Sequence[GpuLayout]) -> str:

@@ -28,7 +28,9 @@ _MODULES = ("nvidia_drm", "nvidia_modeset")
 _SACRED = re.compile(
     r"(?:snap\.docker\.dockerd|docker|dockerd|containerd|podman|podman-restart|crio|cri-o|cri-docker"
     r"|kubelet|k3s|k3s-agent|k0scontroller|k0sworker|rke2-server|rke2-agent"
-    r"|snap\.microk8s\.daemon-[a-z0-9-]+|snap\.k8s\.[a-z0-9-]+|buildkit)\.(?:service|socket)$"
+    r"|snap\.microk8s\.daemon-[a-z0-9-]+|snap\.k8s\.[a-z0-9-]+|buildkit"
+    # A user's manager runs that user's engine, and every job of that user.
+    r"|user@\d+)\.(?:service|socket)$"
 )
 # Stopping a unit takes along those that name it in Requires=, Requisite=, BindsTo=, PartOf=
 # (systemd.unit(5)); these are the properties' reverse names.
@@ -145,32 +147,28 @@ class StopSet:
         if item.kind == "unit":
             units.act("stop", item.name)
         elif item.kind == "container":
-            containers.stop(self._client, item.name)
+            self._client.stop(item.name)
         else:
-            # Without -f: the kernel refuses while anybody uses the module.
-            _modprobe(["-r", item.name])
+            # Not modprobe -r: that takes unused modules below along, nvidia itself among them,
+            # and with it the MIG instances of every GPU. The kernel refuses a module in use.
+            _command(["rmmod", item.name])
 
     def _start(self, item: Item, wait: bool) -> None:
         if item.kind == "unit" and wait:
             units.act("start", item.name)
         elif item.kind == "unit":
             # At boot the unit waits for ours, so waiting for it would never end.
-            done = run(["systemctl", "start", "--no-block", item.name])
-            if not done.ok:
-                raise StopError(f"systemctl start {item.name} failed: {done.said}")
+            _command(["systemctl", "start", "--no-block", item.name])
         elif item.kind == "container":
             self._client.start(item.name)
         else:
-            _modprobe([item.name])
+            _command(["modprobe", item.name])
 
 
-def _modprobe(arguments: list[str]) -> None:
-    try:
-        done = run(["modprobe", *arguments])
-    except CommandMissingError as error:
-        raise StopError(str(error)) from error
+def _command(argv: list[str]) -> None:
+    done = run(argv)
     if not done.ok:
-        raise StopError("modprobe {}: {}".format(" ".join(arguments), done.said))
+        raise StopError("{} failed: {}".format(" ".join(argv), done.said))
 
 
 def _append(items: list[Item], item: Item) -> None:

@@ -15,8 +15,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from . import names, planner, render
-from .model import ComputeInstance, GpuInstance, GpuLayout, MigError, Placement, Plan, Step, Wanted
+from . import config, planner, render
+from .model import (
+    ComputeInstance,
+    ConfigError,
+    GpuInstance,
+    GpuLayout,
+    MigError,
+    Placement,
+    Plan,
+    Wanted,
+)
 
 
 @dataclass(frozen=True)
@@ -43,35 +52,16 @@ def plan(gpu: GpuLayout, target: Target, protected: Collection[int] = ()) -> Pla
     ready = gpu.current and gpu.pending
     if target.instances is None or not ready or not _offered(gpu, target.instances):
         return planner.plan(gpu, target.wanted, protected=protected)
-    kept, steps = [], []
-    left = {_place(one): one for one in target.instances}
-    for instance in gpu.instances:
-        same = left.get(_place(instance))
-        if same is None:
-            steps += [_step(gpu, "destroy_compute", instance, one) for one in instance.compute]
-            steps.append(_step(gpu, "destroy_gpu", instance))
-            continue
-        del left[_place(instance)]
-        kept.append(instance)
-        if _sizes(same) != _sizes(instance):
-            steps += [_step(gpu, "destroy_compute", instance, one) for one in instance.compute]
-    rebuilt = [one for one in kept if any(step.instance is one for step in steps)]
-    steps.sort(key=lambda step: step.verb == "destroy_gpu")
-    for instance in rebuilt:
-        wanted = next(one for one in target.instances if _place(one) == _place(instance))
-        steps += [_step(gpu, "create_compute", instance, one) for one in _new(wanted).compute]
-    for instance in (_new(one) for one in left.values()):
-        steps.append(_step(gpu, "create_gpu", instance))
-        steps += [_step(gpu, "create_compute", instance, one) for one in instance.compute]
-    after = replace(gpu, instances=tuple(_new(one) for one in target.instances))
-    return Plan(
-        gpu,
-        target.wanted,
-        tuple(steps),
-        tuple(one for one in kept if one not in rebuilt),
-        render.layout_text(gpu),
-        render.layout_text(after) if steps else render.layout_text(gpu),
-    )
+    return planner.restore(gpu, target.instances, protected)
+
+
+def verify(gpu: GpuLayout, target: Target) -> list[str]:
+    """What is not as wanted, one line each; [] when all is well. For reading back a change."""
+    exactly = target.instances
+    if exactly is None or not gpu.current or not _offered(gpu, exactly):
+        return planner.verify(gpu, target.wanted)
+    have, want = (render.layout_text(one) for one in (gpu, replace(gpu, instances=exactly)))
+    return [] if have == want else [f"{have.strip()}\nwanted: {want.strip()}"]
 
 
 def to_json(targets: Sequence[Target]) -> list[dict[str, Any]]:
@@ -101,7 +91,7 @@ def from_json(path: str, document: object) -> tuple[Target, ...]:
     """What :func:`to_json` wrote. Raises MigError for anything else."""
     try:
         return tuple(_target(one) for one in document)  # type: ignore[attr-defined]
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, ConfigError) as error:
         raise MigError(
             f"{path} is not what this program writes ({type(error).__name__}: {error}); "
             "look at it, and delete it to go on without it"
@@ -112,7 +102,7 @@ def _target(value: Mapping[str, Any]) -> Target:
     devices, instances = value["devices"], value["instances"]
     return Target(
         str(value["uuid"]),
-        Wanted(bool(value["mig"]), None if devices is None else dict(devices)),
+        Wanted(bool(value["mig"]), None if devices is None else config.counts(devices, "devices")),
         None
         if instances is None
         else tuple(
@@ -137,31 +127,5 @@ def _offered(gpu: GpuLayout, instances: Sequence[GpuInstance]) -> bool:
     return True
 
 
-def _place(instance: GpuInstance) -> tuple[str, Placement]:
-    return instance.profile, instance.placement
-
-
 def _sizes(instance: GpuInstance) -> tuple[int, ...]:
     return tuple(one.slices for one in instance.compute)
-
-
-def _new(instance: GpuInstance) -> GpuInstance:
-    """The instance before it exists: without numbers and UUIDs."""
-    compute = tuple(ComputeInstance(one.slices) for one in instance.compute)
-    return GpuInstance(instance.profile, instance.placement, compute)
-
-
-def _step(
-    gpu: GpuLayout, verb: str, instance: GpuInstance, compute: ComputeInstance | None = None
-) -> Step:
-    where = f"{instance.profile} at {render.place_text(instance.placement)}"
-    if verb.startswith("destroy"):
-        where = f"GPU instance {instance.id} ({where})"
-    if compute is None:
-        what = where if verb == "destroy_gpu" else f"GPU instance {where}"
-    else:
-        name = names.device_name(instance.profile, render.full_slices(instance), compute.slices)
-        number = f"{compute.id} ({name})" if verb == "destroy_compute" else name
-        what = f"compute instance {number} in {where}"
-    text = f"GPU {gpu.index}: {verb.partition('_')[0]} {what}"
-    return Step(verb, gpu.uuid, text, instance, compute)

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..engine.docker_api import DEFAULT_SOCKET, DockerClient
 from . import boot, holders_view, names, nvml_mig, render, tables, targets
+from .change import check_seconds
 from .journal import DIRECTORY, Store
 from .model import GpuInstance, GpuLayout
 
@@ -23,6 +24,7 @@ def read(
     """``driver_version``, ``gpus`` with ``profiles`` and ``holders``, ``previous``, ``boot``
     and ``unfinished``. Raises MigError.
     """
+    check_seconds(deadline_s)
     store = Store(directory)
     reading = nvml_mig.read(deadline_s)
     blockers = holders_view.find(reading, DockerClient(socket), root)

@@ -37,11 +37,12 @@ def hidden(host: Host) -> str | None:
                 f"it: the real PCIe tree is hidden and cannot be guessed. {_GIVE_CONTENT}"
             )
     devices = [*host.gpus, *host.nics]
-    levels = {
+    words = {
         pcie_level(one.path, other.path, one.numa_node, other.numa_node)
         for place, one in enumerate(devices)
         for other in devices[:place]
     }
+    levels = {word for word in words if word is not None}
     if levels and not levels.intersection(_NEAR if host.virtual else (*_NEAR, "SYS")):
         return (
             f"the PCIe tree is flat: {' and '.join(sorted(levels))} between all GPUs and NICs. "
@@ -64,6 +65,12 @@ def generate(host: Host) -> str:
         raise TopologyError(
             f"the firmware names no NUMA node with CPUs for {', '.join(homeless)}, so it cannot "
             f"be placed below a CPU. {_GIVE_CONTENT}"
+        )
+    unseen = {step for one in devices for step in walked(one.path)} - set(host.functions)
+    if unseen:
+        raise TopologyError(
+            f"sysfs has no function {', '.join(sorted(unseen))}, which others hang on: the tree "
+            "was cut, or changed while it was read. Try again"
         )
     cpus = []
     for node in sorted(host.cpu_masks):

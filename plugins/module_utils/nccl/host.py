@@ -14,12 +14,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..atomic import read_text
-from ..hardware import pci
+from ..hardware import files, pci
+from ..topology import lists
 
 _CLASS_DISPLAY = "03"
 _CLASS_NETWORK = "02"
 _CLASS_INFINIBAND = "0207"
+_NODE = re.compile(r"node[0-9]{1,9}\Z")
+_SPEED = re.compile(r"[0-9]+(?:\.[0-9]+)?(?: |\Z)")
 _MASK = re.compile(r"[0-9a-fA-F]{1,8}(?:,[0-9a-fA-F]{1,8})*\Z")
 
 
@@ -82,17 +84,15 @@ class Host:
 
 
 def read(root: str = "/", machine: str | None = None) -> Host:
-    """The host as it is now. ``machine`` is for tests. Raises OSError only for a sick sysfs."""
-    bus = os.path.join(root, "sys/bus/pci/devices")
-    try:
-        addresses = sorted(os.listdir(bus))
-    except FileNotFoundError:
-        addresses = []
-    cpuinfo = read_text(os.path.join(root, "proc/cpuinfo")) or ""
-    present = read_text(os.path.join(root, "sys/devices/system/cpu/present")) or ""
+    """The host as it is now. ``machine`` is for tests."""
+    addresses = files.names(os.path.join(root, "sys/bus/pci/devices"))
+    cpuinfo = files.text(os.path.join(root, "proc/cpuinfo"))
+    present = files.text(os.path.join(root, "sys/devices/system/cpu/present"))
     return Host(
-        functions={address: _function(bus, address, root) for address in addresses},
-        cpus=frozenset(cpu_numbers(present)),
+        functions={
+            address: _function(address, root) for address in addresses if pci.is_address(address)
+        },
+        cpus=frozenset(lists.numbers(present) or ()),
         cpu_masks=_cpu_masks(os.path.join(root, "sys/devices/system/node")),
         machine=machine or os.uname().machine,
         cpu_ids=cpu_ids(cpuinfo),
@@ -100,29 +100,12 @@ def read(root: str = "/", machine: str | None = None) -> Host:
     )
 
 
-def cpu_numbers(text: str) -> list[int]:
-    """The numbers of a kernel CPU list: ``0-2,8`` is 0, 1, 2 and 8."""
-    numbers: list[int] = []
-    for part in text.strip().split(","):
-        first, _dash, last = part.partition("-")
-        if first.isdigit():
-            numbers.extend(range(int(first), int(last or first) + 1))
-    return numbers
-
-
-def mask_numbers(mask: str) -> list[int] | None:
-    """The CPUs of a mask in words of 32 bits, ``000000ff,ffff0000``; None when it is no mask.
-
-    The last word holds CPU 0 (Linux bitmap format; NCCL's src/include/cpuset.h reads it so).
-    """
-    if not _MASK.match(mask):
+def mask_numbers(mask: str) -> tuple[int, ...] | None:
+    """The CPUs of a mask as NCCL reads one (src/include/cpuset.h); None for anything else."""
+    try:
+        return lists.of_mask(mask) if _MASK.match(mask) else None
+    except ValueError:  # of more CPUs than any machine has
         return None
-    return [
-        place * 32 + bit
-        for place, word in enumerate(reversed(mask.split(",")))
-        for bit in range(32)
-        if int(word, 16) >> bit & 1
-    ]
 
 
 def cpu_ids(cpuinfo: str) -> tuple[str, int, int] | None:
@@ -131,55 +114,44 @@ def cpu_ids(cpuinfo: str) -> tuple[str, int, int] | None:
     for line in cpuinfo.splitlines():
         key, _colon, value = line.partition(":")
         found.setdefault(key.strip(), value.strip())
-    family, model = found.get("cpu family", ""), found.get("model", "")
-    if "vendor_id" not in found or not (family.isdigit() and model.isdigit()):
+    family, model = files.number(found.get("cpu family", "")), files.number(found.get("model", ""))
+    if "vendor_id" not in found or family is None or model is None:
         return None
-    return found["vendor_id"], int(family), int(model)
+    return found["vendor_id"], family, model
 
 
-def _function(bus: str, address: str, root: str) -> Function:
-    directory = os.path.join(bus, address)
+def _function(address: str, root: str) -> Function:
+    directory = os.path.join(root, "sys/bus/pci/devices", address)
 
-    def attribute(name: str) -> str:
-        return (read_text(os.path.join(directory, name)) or "").strip()
+    def identity(name: str) -> str:
+        return pci.identity(address, name, root)
 
-    def number(name: str) -> str:
-        return attribute(name).lower().replace("0x", "", 1)
-
-    node, width = attribute("numa_node"), attribute("max_link_width")
-    link = os.path.join(directory, "driver")
-    pci_class = number("class")
+    pci_class = identity("class")
     return Function(
         address=address,
         pci_class=pci_class,
-        vendor=number("vendor"),
-        device=number("device"),
-        subsystem_vendor=number("subsystem_vendor"),
-        subsystem_device=number("subsystem_device"),
-        link_speed=_speed(attribute("max_link_speed")),
-        # A link that was never trained says 255.
-        link_width=int(width) if width.isdigit() and int(width) < 255 else 0,
-        numa_node=int(node) if node.isdigit() else None,
+        vendor=identity("vendor"),
+        device=identity("device"),
+        subsystem_vendor=identity("subsystem_vendor"),
+        subsystem_device=identity("subsystem_device"),
+        link_speed=_speed(pci.attribute(address, "max_link_speed", root) or ""),
+        link_width=pci.width(address, "max_link_width", root) or 0,
+        numa_node=pci.numa_node(address, root),
         path=tuple(pci.read_path(address, root)),
-        driver=os.path.basename(os.readlink(link)) if os.path.islink(link) else None,
+        driver=files.target(os.path.join(directory, "driver")),
         rdma=pci_class.startswith(_CLASS_INFINIBAND)
         or os.path.isdir(os.path.join(directory, "infiniband")),
     )
 
 
 def _speed(text: str) -> str:
-    return text if text[:1].isdigit() else ""
+    return text if _SPEED.match(text) else ""
 
 
 def _cpu_masks(directory: str) -> dict[int, str]:
     """Only nodes that have CPUs: the memory node of a Grace GPU is none NCCL could use."""
-    try:
-        names = os.listdir(directory)
-    except FileNotFoundError:
-        return {}
-    numbers = sorted(int(name[4:]) for name in names if name[:4] == "node" and name[4:].isdigit())
+    numbers = sorted(int(name[4:]) for name in files.names(directory) if _NODE.match(name))
     masks = {
-        number: (read_text(os.path.join(directory, f"node{number}", "cpumap")) or "").strip()
-        for number in numbers
+        number: files.text(os.path.join(directory, f"node{number}", "cpumap")) for number in numbers
     }
     return {number: mask for number, mask in masks.items() if mask_numbers(mask)}

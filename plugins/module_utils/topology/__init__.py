@@ -8,5 +8,6 @@ Everything here is pure: text or facts in, values out. ``model`` is the picture 
 words. One picture each comes from ``facts``, ``smi_matrix`` (nvidia-smi topo -m), ``hwloc`` and
 ``nccl_machine`` (a tree that ``nccl_xml`` reads and writes); ``smi_xml`` brings nvidia-smi -q -x to
 the shape of the facts. ``affinity`` turns levels into numbers, ``bandwidth`` reads what was
-measured, ``compare`` finds where two sources disagree, ``remarks`` what to know about a picture.
+measured and ``remembered`` judges whether it still holds, ``compare`` finds where two sources
+disagree, ``remarks`` what to know about a picture.
 """

@@ -41,6 +41,7 @@ def machine(gpu: Mapping[str, Any], source: str = SOURCE) -> Machine:
         nvswitches=_count(gpu.get("nvswitches")),
         remarks=(
             *(topology.get("disagreements") or ()),
+            *(topology.get("remarks") or ()),
             *_numbering(devices),
             *_mig_remarks(devices),
         ),

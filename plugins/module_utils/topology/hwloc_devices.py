@@ -14,9 +14,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 
 from . import lists, nvlinks
+from .levels import shared_steps
 from .model import Gpu, Machine, Nic, Node
 from .remarks import remarked
 
@@ -154,7 +154,7 @@ def _memory_mib(text: str | None) -> int | None:
 
 def _level(one: PciDevice, other: PciDevice) -> str | None:
     """The PCIe word between two devices: their common part begins at a host bridge."""
-    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one.chain, other.chain))))
+    shared = shared_steps(one.chain, other.chain)
     if shared == 1:
         return "PHB"
     if shared > 1:

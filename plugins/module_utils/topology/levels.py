@@ -38,19 +38,27 @@ def is_level(word: str) -> bool:
 
 def pcie_level(
     one: Sequence[str], other: Sequence[str], one_node: int | None, other_node: int | None
-) -> str:
+) -> str | None:
     """PIX, PXB, PHB, NODE or SYS from two PCI paths (root port first) and NUMA nodes.
 
-    A device whose path is unknown ([]) is judged by its NUMA node alone.
+    None where they do not tell: a path is unknown ([]) and the nodes are not two, or the firmware
+    names a node for one device only. Where it names none for both, the host has one.
     """
-    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other))))
+    shared = shared_steps(one, other)
     if shared:
         below = max(len(one), len(other)) - shared
         return "PIX" if below <= _BELOW_ONE_SWITCH else "PXB"
     bridge = _host_bridge(one)
     if bridge is not None and bridge == _host_bridge(other):
         return "PHB"
-    return "NODE" if one_node == other_node else "SYS"
+    if one_node == other_node:
+        return "NODE" if one and other else None
+    return None if one_node is None or other_node is None else "SYS"
+
+
+def shared_steps(one: Sequence[object], other: Sequence[object]) -> int:
+    """How many steps two ways down a tree have in common from its root."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other))))
 
 
 def _host_bridge(path: Sequence[str]) -> str | None:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 from . import lists, nvlinks
+from .levels import shared_steps
 from .model import Gpu, Machine, Nic, Node
 from .nccl_xml import Cpu, NcclTree, NvLink, Pci
 from .remarks import remarked
@@ -132,7 +132,7 @@ def _level(one: _Place, other: _Place) -> str | None:
         return None
     if one.cpu is not other.cpu:
         return "SYS"
-    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one.chain, other.chain))))
+    shared = shared_steps(one.chain, other.chain)
     if not shared:
         return "PHB"
     # Here a switch is one step: below the shared one, a device next to another is one away.

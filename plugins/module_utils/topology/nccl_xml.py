@@ -11,6 +11,7 @@ also one NCCL's own small reader would refuse; ``render`` writes one that NCCL r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar, Union
@@ -188,6 +189,7 @@ _NUMBERS = frozenset(
         *("speed", "port", "maxconn", "count", "bw", "link_width"),
     )
 )
+_NUMBER = re.compile(r"\s*([+-]?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}))")
 _NOT_ATTRIBUTES = frozenset(("extra", "children", "cpus", "nets", "nvlinks", "c2cs", "unread"))
 
 
@@ -283,15 +285,15 @@ def _attribute_fields(kind: type[Any]) -> list[str]:
 
 
 def _number(element: xmltext.Element, key: str, value: str) -> int | None:
-    """A number as C's strtol reads it, decimal or 0x; "" is unknown."""
+    """A number, decimal or 0x, from its beginning as C's strtol reads it; "" is unknown."""
     if not value.strip():
         return None
-    try:
-        return int(value, 16 if value.strip().lower().startswith("0x") else 10)
-    except ValueError:
+    match = _NUMBER.match(value)
+    if match is None:
         raise TopologyError(
             f"line {element.line}: {key}={value!r} of <{element.tag}> is not a number"
-        ) from None
+        )
+    return int(match.group(1), 16 if "x" in match.group(1).lower() else 10)
 
 
 def _chains(above: tuple[Pci, ...]) -> Iterator[tuple[Pci, ...]]:

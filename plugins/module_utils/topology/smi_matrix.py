@@ -31,7 +31,6 @@ _EDGE = r"(?=\s|$|NV\d|NODE|SYS|SOC|PHB|PXB|PIX|PSB|N/A|X\b)"
 _WORD = re.compile(
     rf"NV\d{{1,3}}{_EDGE}|X(?=\s|$)|(?:INTERNAL|NODE|SYS|SOC|PHB|PXB|PIX|PSB)(?:{_EDGE}|(?=\d))|N/A"
 )
-_P2P_WORD = re.compile(r"(?:CNS|GNS|TNS|NS|OK|DR|X|U)(?=\s|$)")
 _LEGEND = re.compile(r"\s*(NIC\d+)\s*:\s*(\S+)\s*$")
 _LISTED = re.compile(r"\s*GPU (\d+): (.+?) \(UUID: (GPU-[0-9a-f-]+)\)")
 _LISTED_MIG = re.compile(r"\s*MIG (\S+)\s+Device\s+\d+: \(UUID: MIG-")
@@ -72,13 +71,6 @@ def parse(text: str) -> Machine:
     )
     picture = replace(picture, gpus=_listed(lines, picture.gpus))
     return remarked(replace(picture, remarks=tuple(_one_sided(picture))))
-
-
-def parse_p2p(text: str) -> list[list[str]]:
-    """The words of ``nvidia-smi topo -p2p``, one row a GPU. Raises TopologyError."""
-    table = read(clean(text), _P2P_WORD, "nvidia-smi topo -p2p")
-    size = len(table.gpus)
-    return [row.words[:size] for row in gpu_rows(table)]
 
 
 def _level(word: str) -> str | None:

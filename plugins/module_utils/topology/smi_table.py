@@ -25,6 +25,9 @@ _RULE = re.compile(r"^[\s:+=-]*$")
 # An RDMA device has a number or an underscore in its name; a word of a sentence has not.
 _NIC_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9.-]{0,40}[0-9_][\w.-]{0,40}")
 _GLUED_LABELS = re.compile(r"(?:GPU\d{1,3}|NIC\d{1,3}){2,}")
+_FIRST_GPU = re.compile(r"(?:^|\s)GPU\d")
+_REST_OF_NVLINKS = re.compile(r"V\d{1,3}")
+_ROW_WORD = re.compile(r"X|NV\d{1,3}|[A-Z]{1,4}|N/A")
 _LABEL = re.compile(r"(?:GPU|NIC)\d{1,3}")
 _END = re.compile(r"\s*(?:(?:NIC )?Legend\b|```|~~~|X\s+=)", re.IGNORECASE)
 # A table of 16 GPUs and 36 NICs has 20 kB; a ticket around it is no book.
@@ -80,7 +83,45 @@ def clean(text: str) -> list[Line]:
         line = _QUOTE.sub("", line).replace("|", " ").replace("\u2502", " ")
         if not _RULE.match(line):
             found.append((number, line))
-    return found
+    return _rejoined(found)
+
+
+def _rejoined(lines: list[Line]) -> list[Line]:
+    """The lines with what a terminal broke at its edge, maybe within a word, made whole.
+
+    It breaks every long line at the same column. A mail program breaks between words, each line
+    at another column: its lines are left as they are.
+    """
+    start = next((i for i, (_number, text) in enumerate(lines) if _FIRST_GPU.search(text)), 0)
+    end = start + 1
+    # A piece of blanks was left out, so that one line may be missing.
+    while end < len(lines) and lines[end][0] <= lines[end - 1][0] + 2:
+        if _END.match(lines[end][1]):
+            break
+        end += 1
+    edge = max((len(text) for _number, text in lines[start:end]), default=0)
+    joined = lines[start : start + 1]
+    breaks = 0
+    for place in range(start + 1, end):
+        number, text = lines[place]
+        if _is_row(text):
+            joined.append((number, text))
+        elif len(lines[place - 1][1]) == edge:
+            joined[-1] = (joined[-1][0], joined[-1][1] + text)
+            breaks += 1
+        else:
+            return lines
+    # One is no pattern: the widest row may be the last, with a sentence below it.
+    return [*lines[:start], *joined, *lines[end:]] if breaks > 1 else lines
+
+
+def _is_row(text: str) -> bool:
+    """Does a row begin here? ``V18 NODE`` is no label and a word, but the rest of NV18."""
+    label, *words = text.split()[:2]
+    if GPU_LABEL.fullmatch(label):
+        return True
+    is_label = _NIC_LABEL.fullmatch(label) and not _REST_OF_NVLINKS.fullmatch(label)
+    return bool(is_label and words and _ROW_WORD.fullmatch(words[0]))
 
 
 def read(lines: Sequence[Line], word: re.Pattern[str], command: str) -> Table:

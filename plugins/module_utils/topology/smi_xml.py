@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from ..hardware.holders import kind_of
+from ..process_kinds import kind_of
 from . import xmltext
 
 SOURCE = "nvidia-smi -q -x"
@@ -29,8 +29,6 @@ _FAILED = re.compile(
     re.IGNORECASE,
 )
 _SICK = re.compile(r"unknown error|gpu is lost|requires reset|reset required", re.IGNORECASE)
-# Of a program's name the kernel keeps 15 characters, and by those its kind is known.
-_NAME_LENGTH = 15
 
 _Element = ElementTree.Element
 
@@ -252,8 +250,8 @@ def _pcie(gpu: _Element) -> dict[str, Any] | None:
 
 
 def _mig(gpu: _Element) -> dict[str, Any] | None:
-    """None before R450, which knew no MIG; N/A is a GPU that cannot do it."""
-    if gpu.find("mig_mode") is None:
+    """None before R450, which knew no MIG, and of a lost GPU; N/A is one that cannot do it."""
+    if gpu.find("mig_mode") is None or _FAILED.search(gpu.findtext("mig_mode/current_mig") or ""):
         return None
     current = _switch(_text(gpu, "mig_mode/current_mig"))
     pending = _switch(_text(gpu, "mig_mode/pending_mig"))
@@ -310,7 +308,7 @@ def _holder(process: _Element) -> dict[str, Any]:
     return {
         "pid": _integer(_text(process, "pid")),
         "name": name,
-        "kind": kind_of((name or "")[:_NAME_LENGTH], None),
+        "kind": kind_of(name or "", None),
         "container": None,
         "used_mib": _integer(_text(process, "used_memory")),
     }

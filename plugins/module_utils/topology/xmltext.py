@@ -20,6 +20,8 @@ from .model import TopologyError
 
 MOST_BYTES = 20_000_000
 DEEPEST = 200
+_BARE_AMPERSAND = re.compile(r"&(?!#?\w{1,20};)")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _ATTRIBUTES = r"(?:[^<>\"']|\"[^\"]*\"|'[^']*')*"
 
 
@@ -52,11 +54,12 @@ def _cut(text: str, roots: Sequence[str], wanted: str) -> str:
     before = text[: start.start()]
     if "<!ENTITY" in before:
         _refuse_entity(before[: before.index("<!ENTITY")].count("\n") + 1)
-    closing = text.rfind(f"</{start.group(1)}>")
+    # Of two logs in one ticket the first is read.
+    closing = text.find(f"</{start.group(1)}>", start.start())
     single = re.match(rf"<{start.group(1)}{_ATTRIBUTES}/>", text[start.start() :])
     if single is not None:
         end = start.start() + single.end()
-    elif closing > start.start():
+    elif closing >= 0:
         end = closing + len(f"</{start.group(1)}>")
     else:
         end = len(text)
@@ -92,7 +95,7 @@ def _parse(text: str, wanted: str) -> Element:
     parser.CharacterDataHandler = builder.data
     parser.EntityDeclHandler = entity
     try:
-        parser.Parse(text.encode("utf-8", "surrogatepass"), True)
+        parser.Parse(_repaired(text).encode("utf-8", "surrogatepass"), True)
     except expat.ExpatError as error:
         raise TopologyError(
             f"line {error.lineno}: {expat.ErrorString(error.code)}. The file is cut off or was "
@@ -102,6 +105,11 @@ def _parse(text: str, wanted: str) -> Element:
     if not isinstance(root, Element):
         raise TopologyError(f"no element in the text: {wanted}")
     return root
+
+
+def _repaired(text: str) -> str:
+    """The text without what XML forbids and nvidia-smi prints as a program's name: ``R & D``."""
+    return _CONTROL.sub("", _BARE_AMPERSAND.sub("&amp;", text))
 
 
 def _refuse_entity(line: int) -> NoReturn:

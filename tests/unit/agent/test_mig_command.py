@@ -34,7 +34,8 @@ FOUND: dict[str, Any] = {
             ],
             "profiles": [{"name": "1g.5gb", "slices": 1, "most": 7, "placements": ["0:1"]}],
             "holders": [
-                {"pid": 12, "name": "python3", "owner": "container:training", "kind": "container"}
+                {"pid": 12, "name": "python3", "owner": "container:training", "kind": "container"},
+                {"pid": None, "name": "nvidia_drm", "owner": "module:nvidia_drm"},
             ],
         }
     ],
@@ -51,6 +52,7 @@ def test_show_has_devices_offers_holders_and_what_is_unfinished() -> None:
         "0    3g.20gb  4:4    MIG-x",
         "offers: 1g.5gb (up to 7)",
         "held by python3 (pid 12) of container:training",
+        "held by nvidia_drm of module:nvidia_drm",
         "A change did not end",
         "nothing to undo",
     ):

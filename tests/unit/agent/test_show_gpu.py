@@ -129,6 +129,11 @@ def test_network_cards_are_rows_of_the_matrix(facts):
     assert "mlx5_0  PIX   SYS" in lines(facts)
 
 
+def test_a_level_that_nothing_tells_is_a_dash(facts):
+    facts["links"] = [["X", None], [None, "X"]]
+    assert "GPU1  -     X" in lines(facts)
+
+
 def test_what_must_not_be_missed(facts):
     facts["nvswitches"] = 6
     facts["fabric_manager"] = {"status": "stopped", "version": "550.1", "reason": "start it"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -257,6 +258,19 @@ def test_a_picture_on_standard_output_is_the_same(facts, tmp_path, capsys):
     assert run("--from", facts, "--svg", "-", "--title", "Ours") == 0
     assert capsys.readouterr().out == path.read_text()
     assert ">Ours<" in path.read_text()
+
+
+def test_a_device_or_pipe_is_written_to_and_not_replaced(facts, tmp_path):
+    """``--svg /dev/null`` as root must leave the device there."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert run("--from", facts, "--svg", str(pipe)) == 0
+        assert pipe.is_fifo()
+        assert os.read(reading, 4) == b"<svg"
+    finally:
+        os.close(reading)
 
 
 def test_a_text_comes_from_standard_input_too(monkeypatch, capsys):

@@ -36,11 +36,13 @@ def is_running(pid: int) -> bool:
 
 def test_an_interrupt_ends_the_program_and_its_children(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
+    # The caller must have got from its fork to its wait, which nothing announces: hence `sleep 1`.
     script = (
         "import signal, sys; sys.path.insert(0, sys.argv[1])\n"
         "from lab.console import call\n"
         "signal.signal(signal.SIGTERM, signal.default_int_handler)\n"
-        "call(['sh', '-c', 'sleep 600 & echo $! > $0.new; mv $0.new $0; wait', sys.argv[2]], 'x')"
+        "shell = 'sleep 600 & echo $! > $0.new; sleep 1; mv $0.new $0; wait'\n"
+        "call(['sh', '-c', shell, sys.argv[2]], 'x')"
     )
     tests = str(Path(sys.modules[LabError.__module__].__file__ or "").parents[1])
     caller = subprocess.Popen(

@@ -42,6 +42,12 @@ def test_a_gpu_line_names_address_memory_and_links():
         assert word in line
 
 
+def test_a_level_that_nothing_tells_is_a_dash():
+    hidden = dict(GPU, links=[["X", None], [None, "X"]])
+    line = next(one for one in text(facts={"gpu": hidden}).splitlines() if "NVIDIA T4" in one)
+    assert line.split()[-2:] == ["X", "-"]
+
+
 def test_a_lost_gpu_says_so_in_its_line():
     assert "GPU is lost" in text(facts={"gpu": GPU})
 

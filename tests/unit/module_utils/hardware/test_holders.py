@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,79 @@ def test_a_container_that_computes_and_one_that_was_only_given_the_gpu(host, gpu
     ]
 
 
+def test_a_container_whose_first_process_is_a_zombie_was_given_the_gpu_all_the_same(host, gpu):
+    docker = f"0::/system.slice/docker-{ID}.scope"
+    process(host, 20, "sh", "", docker)  # a zombie shows its control group, and no root
+    process(host, 21, "sleep", "c1", docker, [], [f"nvidia{os.minor(NULL)}"])
+    assert holders.find(gpu, host.root)[0] == [Holder(21, "sleep", "granted", ID)]
+
+
+def test_a_sandbox_without_a_control_group_of_its_own_counts_by_its_dev(host, gpu):
+    """A rootless engine without control groups, bubblewrap; a service shares the host's /dev."""
+    Path(host.root, "dev").mkdir()
+    node = f"nvidia{os.minor(NULL)}"
+    process(host, 30, "sleep", "c1", "0::/user.slice/user@1000.service", [], [node])
+    process(host, 31, "sleep", "c1", "0::/user.slice/user@1000.service", [], [node])
+    process(host, 40, "service", "c2", "0::/system.slice/web.service")
+    Path(host.root, "proc/40/root").symlink_to(host.root)
+    Path(host.root, "dev", node).symlink_to(os.devnull)
+    assert holders.find(gpu, host.root)[0] == [Holder(30, "sleep", "granted")]
+
+
+def test_a_process_that_was_forked_during_the_search_is_seen(host, gpu, monkeypatch):
+    process(host, 7, "parent")
+    read = os.readlink
+
+    def readlink(path, **more):
+        if str(path).endswith("7/ns/mnt") and not Path(host.root, "proc/8").exists():
+            process(host, 8, "child", opened=[os.devnull])
+        return read(path, **more)
+
+    monkeypatch.setattr(holders.os, "readlink", readlink)
+    assert [one.pid for one in holders.find(gpu, host.root)[0]] == [8]
+
+
+def test_root_without_ptrace_sees_names_and_no_targets(host, gpu, monkeypatch):
+    process(host, 1, "init")
+    process(host, 7, "python3", opened=[os.devnull])
+    read = os.readlink
+
+    def readlink(path, **more):
+        if "/fd/" in str(path):
+            raise PermissionError(13, "Permission denied")
+        return read(path, **more)
+
+    assert holders.look(gpu, host.root).complete
+    monkeypatch.setattr(holders.os, "readlink", readlink)
+    assert not holders.look(gpu, host.root).complete
+
+
+def test_a_process_whose_first_thread_has_ended_is_seen(gpu):
+    program = (
+        "import ctypes, os, threading, time\n"
+        "os.open('/dev/null', os.O_PATH)\n"
+        "threading.Thread(target=time.sleep, args=(60,)).start()\n"
+        "print('open', flush=True)\n"
+        "ctypes.CDLL(None).pthread_exit(None)\n"
+    )
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE) as child:
+        try:
+            assert child.stdout is not None
+            child.stdout.readline()
+            wait_until(lambda: not os.listdir(f"/proc/{child.pid}/fd"))
+            assert child.pid in [one.pid for one in holders.find(gpu)[0]]
+        finally:
+            child.kill()
+
+
+def wait_until(done):
+    end = time.monotonic() + 10
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def test_a_container_without_the_node_is_no_holder(host, gpu):
     process(host, 20, "sleep", "c1", f"0::/docker/{ID}", [], ["nvidia77"])
     assert holders.find(gpu, host.root) == {0: []}
@@ -91,8 +165,17 @@ def test_processes_of_others_make_the_sight_incomplete(host, gpu, monkeypatch):
             raise PermissionError(13, "Permission denied")
         return allowed(path)
 
+    process(host, 1, "systemd")
+    assert holders.look(gpu, host.root).complete
     monkeypatch.setattr(holders.os, "listdir", listdir)
     assert not holders.look(gpu, host.root).complete
+
+
+def test_a_proc_without_init_is_not_the_whole_of_it(host, gpu):
+    """hidepid= shows a user his own processes, and "nobody holds it" would be a guess."""
+    process(host, 7, "python3")
+    sight = holders.look(gpu, host.root)
+    assert (sight.holders, sight.complete) == ({0: []}, False)
 
 
 @pytest.mark.parametrize(

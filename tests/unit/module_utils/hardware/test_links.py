@@ -195,10 +195,25 @@ def test_the_matrix_is_symmetric_with_x_only_on_the_diagonal(devices):
 @given(machines())
 def test_every_cell_is_a_word_of_the_legend(devices):
     for cell in (cell for row in links.matrix(devices) for cell in row):
-        assert cell in {"X", "PIX", "PXB", "PHB", "NODE", "SYS"} or cell[2:].isdigit()
+        assert cell in {None, "X", "PIX", "PXB", "PHB", "NODE", "SYS"} or cell[2:].isdigit()
 
 
 @pytest.mark.parametrize("numa_node", [None, 0])
 def test_hosts_that_name_no_numa_node_have_one(numa_node):
     one, other = gpu(0, root_port(0x10), numa_node), gpu(1, root_port(0x20), numa_node)
     assert links.between(one, other) == "NODE"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "word"),
+    [
+        (([], None), ([], None), None),
+        (([], 0), ([], 0), None),
+        ((root_port(0x10), 0), ([], None), None),
+        ((root_port(0x10), 0), (root_port(0x20), None), None),
+        (([], 0), ([], 1), "SYS"),
+    ],
+    ids=["hidden", "hidden-one-node", "lost", "half-named", "two-nodes"],
+)
+def test_what_nothing_tells_is_unknown_and_not_near(one, other, word):
+    assert links.between(gpu(0, *one), gpu(1, *other)) == word

@@ -35,6 +35,17 @@ def read(**answers):
     return device
 
 
+def test_a_pynvml_that_answers_with_bytes():
+    device = read(
+        Name=b"Tesla T4", UUID=b"GPU-1", PciInfo=SimpleNamespace(busId=b"00000000:23:00.0")
+    )
+    assert (device["name"], device["uuid"], device["pci_address"]) == (
+        "Tesla T4",
+        "GPU-1",
+        "0000:23:00.0",
+    )
+
+
 def fabric(state, status=0, cluster=b"", clique=7):
     """An answer of nvmlDeviceGetGpuFabricInfoV, which fills the caller's structure."""
 

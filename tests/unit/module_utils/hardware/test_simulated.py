@@ -74,6 +74,7 @@ def simulation(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def machine(host):
     """A recorded DGX A100 without its NVML."""
     host.dgx_a100()
+    host.write("proc/1/comm", "systemd\n")
     return host
 
 

@@ -7,16 +7,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from ansible_collections.steadygpu.host.tests.unit.module_utils.mig.simulated import Host, build
+from ansible_collections.steadygpu.host.tests.unit.module_utils.mig.simulated import (
+    Host,
+    build,
+    stop_programs,
+)
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Path]]:
     """Builds a recorded machine once."""
     pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed for this Python")
     if shutil.which("cc") is None and shutil.which("gcc") is None:
@@ -28,7 +32,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
             machines[profile] = build(tmp_path_factory.mktemp(profile), profile)
         return machines[profile]
 
-    return machine
+    yield machine
+    stop_programs()
 
 
 @pytest.fixture

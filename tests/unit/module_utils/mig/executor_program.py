@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The executor on a simulated driver: a list of jobs in JSON on stdin, one answer for each.
+"""The executor on a simulated driver: on each line of stdin a list of jobs in JSON, answered
+with a line that has one answer for each.
 
 The library is chosen by LD_LIBRARY_PATH when a process starts, so this is a program. Each job
 runs in a fork, so that one that is killed does not end the others: its answer is ``null``.
@@ -10,8 +11,11 @@ runs in a fork, so that one that is killed does not end the others: its answer i
 A job's systemd is a dictionary in a file. ``kill_at`` ends it with SIGKILL right before its
 N-th event, where an event is an NVML call that changes something, a unit stopped or started,
 or a change in a directory; with ``every_call`` every NVML call is one. ``fail`` lets one NVML
-call answer with an error: ``{"call": name, "nth": 1, "code": 23}``. ``answers`` are answers of
-NVML functions by name; an ``old`` driver has no second version of structures.
+call answer with an error: ``{"call": name, "nth": 1, "code": 23}``; ``comes`` lets somebody be
+given a GPU right before one, ``{"call": name, "nth": 1, "gpu": 0, "name": "sleep"}``, who is seen
+in /proc and not by the driver; ``hangs`` is a call that does not return. ``answers`` are answers
+of NVML functions by name; an ``old`` driver has no second version of structures. ``unseen`` says
+why not every process can be seen. ``budget_s`` is the time that a run has at boot.
 """
 
 from __future__ import annotations
@@ -22,18 +26,22 @@ import mmap
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any, Callable, NoReturn
 
 import pynvml
 
 from ansible_collections.steadygpu.host.plugins.module_utils import units
+from ansible_collections.steadygpu.host.plugins.module_utils.hardware import holders
 from ansible_collections.steadygpu.host.plugins.module_utils.hardware import nvml as nvml_library
+from ansible_collections.steadygpu.host.plugins.module_utils.hardware.model import Holder
 from ansible_collections.steadygpu.host.plugins.module_utils.mig import (
     apply,
     boot,
     cdi,
     change,
+    holders_view,
     run,
     stop_set,
     view,
@@ -92,10 +100,14 @@ class Library:
         self._events = events
         self._every_call = bool(job.get("every_call"))
         self._fail = job.get("fail")
+        self._comes = job.get("comes")
+        self._granted = Path(job["root"], "granted.json")
+        self._hangs = job.get("hangs")
         self._answers = job.get("answers", {})
         self._old = bool(job.get("old"))
-        self._seen = mmap.mmap(-1, 8)
-        self.changes = mmap.mmap(-1, 8)
+        self._seen = {"fail": mmap.mmap(-1, 8), "comes": mmap.mmap(-1, 8)}
+        self._changes = mmap.mmap(-1, 8)
+        self._sessions = mmap.mmap(-1, 8)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(pynvml, name)
@@ -105,18 +117,47 @@ class Library:
         def call(*arguments: Any, **named: Any) -> Any:
             if self._every_call or name in CHANGES:
                 self._events.happen()
-            self.changes[0] |= name in CHANGES
+            self._changes[0] |= name in CHANGES
+            self._sessions[0] += name == "nvmlInit"
+            if name == self._hangs:
+                time.sleep(600)
+            if self._comes and self._is_time("comes", self._comes, name):
+                self._granted.write_text(json.dumps({self._comes["gpu"]: self._comes["name"]}))
             if self._old and named.get("version") == 2:
                 raise pynvml.NVMLError(pynvml.NVML_ERROR_FUNCTION_NOT_FOUND)
             if name in self._answers:
                 return self._answers[name]
-            if self._fail and name == self._fail["call"]:
-                self._seen[0] += 1
-                if self._seen[0] == self._fail["nth"]:
-                    raise pynvml.NVMLError(self._fail["code"])
+            if self._fail and self._is_time("fail", self._fail, name):
+                raise pynvml.NVMLError(self._fail["code"])
             return found(*arguments, **named)
 
         return call
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """``wrote``: was any call made that may change a GPU; ``sessions``: how many there were."""
+        return {"wrote": self._changes[0], "sessions": self._sessions[0]}
+
+    def _is_time(self, what: str, moment: dict[str, Any], name: str) -> bool:
+        """Is this the call that the job means? Without ``nth`` every one is."""
+        if name != moment["call"]:
+            return False
+        seen = self._seen[what]
+        seen[0] += 1
+        return moment.get("nth") in (None, seen[0])
+
+    def look(self, look: Callable[..., holders.Sight]) -> Callable[..., holders.Sight]:
+        """The search for holders, which also finds who was given a GPU."""
+
+        def found(minors: Any, root: str) -> holders.Sight:
+            sight = look(minors, root)
+            text = self._granted.read_text() if self._granted.exists() else "{}"
+            for index, name in json.loads(text).items():
+                if int(index) in sight.holders:
+                    sight.holders[int(index)].append(Holder(1, name, "granted", "c" * 64))
+            return sight
+
+        return found
 
 
 class Systemd:
@@ -152,6 +193,13 @@ class Systemd:
         new.write_text(json.dumps(document))
         new.rename(self._path)
 
+    def start_later(self) -> list[str]:
+        """As ``systemd-run … steadygpu mig resume``."""
+        document = self._read()
+        document["log"].append("resume once Docker runs")
+        self._path.write_text(json.dumps(document))
+        return []
+
     def command(self, argv: list[str], *_rest: Any) -> Completed:
         """As ``systemctl VERB --no-block UNIT`` run as a program."""
         self.act(argv[1], argv[-1])
@@ -159,8 +207,9 @@ class Systemd:
 
 
 def main() -> None:
-    """All jobs, one after the other."""
-    print(json.dumps([in_fork(job) for job in json.load(sys.stdin)]))
+    """All jobs of all lines, one after the other."""
+    for line in sys.stdin:
+        print(json.dumps([in_fork(job) for job in json.loads(line)]), flush=True)
 
 
 def in_fork(job: dict[str, Any]) -> dict[str, Any] | None:
@@ -193,11 +242,15 @@ def prepared(job: dict[str, Any]) -> dict[str, Any]:
     nvml_library.load = lambda: library
     units.show, units.act = systemd.show, systemd.act
     stop_set.run = systemd.command
-    boot.start_later = list
+    boot.start_later = systemd.start_later
+    boot.BUDGET_S = job.get("budget_s", boot.BUDGET_S)
     run._SETTLE_S = 0.5
+    # The tests may run where not every process can be looked at.
+    holders_view.why_unseen = lambda *_sight: job.get("unseen")
+    holders.look = library.look(holders.look)
     for name in ("replace", "unlink", "symlink"):
         setattr(os, name, events.before(getattr(os, name)))
-    return {**work(job, root), "events": events.count, "wrote": library.changes[0]}
+    return {**work(job, root), "events": events.count, **library.counts}
 
 
 def work(job: dict[str, Any], root: str) -> dict[str, Any]:
@@ -229,6 +282,7 @@ def work(job: dict[str, Any], root: str) -> dict[str, Any]:
         "changed": outcome.changed,
         "actions": outcome.actions,
         "warnings": outcome.warnings,
+        "notes": outcome.notes,
         "needs": outcome.needs,
         "reason": outcome.reason,
         "before": outcome.before,

@@ -120,20 +120,42 @@ class Host:
         return self.root / path.lstrip("/")
 
 
+# One program for each machine: to start one takes as long as several changes.
+_programs: dict[Path, subprocess.Popen[str]] = {}
+
+
 def run_jobs(built: Path, jobs: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
     """Each job's answer, None for one that was killed. See ``executor_program``."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(PROGRAM)],
-        input=json.dumps(jobs),
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(sys.path),
-            "LD_LIBRARY_PATH": str(built),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    answers: list[dict[str, Any] | None] = json.loads(done.stdout)
+    program = _programs.get(built) or _started(built)
+    assert program.stdin is not None
+    assert program.stdout is not None
+    program.stdin.write(json.dumps(jobs) + "\n")
+    program.stdin.flush()
+    line = program.stdout.readline()
+    assert line, (built / "stderr").read_text()
+    answers: list[dict[str, Any] | None] = json.loads(line)
     return answers
+
+
+def stop_programs() -> None:
+    """End all of them; none is left behind."""
+    while _programs:
+        with _programs.popitem()[1] as program:
+            program.kill()
+
+
+def _started(built: Path) -> subprocess.Popen[str]:
+    with (built / "stderr").open("w") as stderr:
+        _programs[built] = subprocess.Popen(
+            [sys.executable, "-W", "error", str(PROGRAM)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(sys.path),
+                "LD_LIBRARY_PATH": str(built),
+            },
+            text=True,
+        )
+    return _programs[built]

@@ -10,7 +10,9 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -42,6 +44,8 @@ def test_check_mode_shows_steps_and_places_and_changes_nothing(host: Host) -> No
     ]
     assert "MIG off" in planned["before"]
     assert "3g.20gb@4:4" in planned["after"]
+    assert "places are those of our table" in planned["notes"][0]
+    assert planned["warnings"] == []
     assert not planned["wrote"]
     assert not host.view()["gpus"][0]["mig"]["current"]
     assert not host.file("/etc/steadygpu/mig.json").exists()
@@ -62,7 +66,15 @@ def test_a_second_run_changes_nothing_and_calls_nothing_that_could(host: Host) -
     again = host.apply(MIXED)
     assert (again["status"], again["changed"], again["actions"]) == ("unchanged", False, [])
     assert not again["wrote"]
+    assert again["sessions"] == 1
     assert not host.do("foresee", MIXED)["changed"]
+
+
+def test_nvml_is_opened_as_rarely_as_the_change_allows(host: Host) -> None:
+    # Read, switch the mode, read what is offered now, create, read back.
+    assert host.apply(HALVES)["sessions"] == 5
+    # Read, destroy and create, read back.
+    assert host.apply(MIXED)["sessions"] == 3
 
 
 def test_an_instance_that_may_stay_keeps_its_uuid(host: Host) -> None:
@@ -128,6 +140,72 @@ def test_mg_002_a_holder_is_named_before_anything_is_changed(
     assert host.do("foresee", {"all": {"7g.40gb": 1}})["error"] == refused["error"]
     # The GPUs that nobody holds can be changed all the same.
     host.apply(HALVES)
+
+
+SLEEP = {"gpu": 0, "name": "sleep"}
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        {"call": "nvmlDeviceGetCount", "nth": 1},
+        # The driver does not know of an idle container and would let both calls pass.
+        {"call": "nvmlInit", "nth": 2},
+    ],
+    ids=["while-reading", "after-the-check"],
+)
+@pytest.mark.parametrize("before", [HALVES, None], ids=["destroy", "mode"])
+def test_a_job_that_starts_after_the_check_keeps_its_gpu(
+    host: Host, moment: dict[str, Any], before: dict[str, Any] | None
+) -> None:
+    if before:
+        host.apply(before)
+    uuids = host.uuids()
+    refused = host.do("apply", {"0": {"7g.40gb": 1}}, comes={**moment, **SLEEP})
+    assert "sleep (pid 1) in container cccccccccccc: may open it at any time" in refused["error"]
+    assert not refused["wrote"]
+    assert host.uuids() == uuids
+    assert not host.view()["unfinished"]
+
+
+def test_a_job_that_starts_on_one_gpu_while_another_is_changed_keeps_its_gpu(host: Host) -> None:
+    host.apply({"0": {"3g.20gb": 2}, "1": {"3g.20gb": 2}})
+    uuids = host.uuids(0), host.uuids(1)
+    comes = {"call": "nvmlGpuInstanceDestroy", "nth": 1, "gpu": 1, "name": "sleep"}
+    failed = host.do("apply", {"0": {"7g.40gb": 1}, "1": {"7g.40gb": 1}}, comes=comes)
+    assert "GPU 1" in failed["error"]
+    assert "may open it at any time" in failed["error"]
+    assert "The layout is as it was before" in failed["error"]
+    assert (host.uuids(0), host.uuids(1)) == uuids
+
+
+def test_a_job_that_starts_on_a_new_instance_keeps_it_when_a_later_step_fails(host: Host) -> None:
+    host.apply({"0": {"7g.40gb": 1}})
+    failed = host.do(
+        "apply",
+        HALVES,
+        comes={"call": "nvmlGpuInstanceCreateComputeInstance", "nth": 2, **SLEEP},
+        fail={"call": "nvmlGpuInstanceCreateComputeInstance", "nth": 2, "code": 23},
+    )
+    assert "no room for it" in failed["error"]
+    assert "Going back to the layout before failed as well" in failed["error"]
+    assert "may open it at any time" in failed["error"]
+    assert host.places() == ["3g.20gb@0"]
+    # What undo goes back to is not forgotten with that.
+    assert host.view()["unfinished"]
+    host.file("/granted.json").unlink()
+    host.apply(options={"previous": True})
+    assert host.places() == ["7g.40gb@0"]
+    assert not host.view()["unfinished"]
+
+
+def test_a_host_that_hides_processes_is_not_changed(host: Host) -> None:
+    host.apply({"0": {"3g.20gb": 1}})
+    refused = host.do("apply", {"0": {"7g.40gb": 1}}, unseen="processes that could not be seen")
+    assert "processes that could not be seen" in refused["error"]
+    assert not refused["wrote"]
+    # To create an instance disturbs nobody, seen or not.
+    assert "error" not in host.do("apply", HALVES, unseen="processes that could not be seen")
 
 
 @pytest.mark.parametrize("start", [0, 4])
@@ -322,6 +400,22 @@ def test_a_failed_step_brings_the_layout_before_back(host: Host, call: str, nth:
     assert not host.view()["unfinished"]
 
 
+def test_a_gpu_that_is_lost_on_the_way_is_not_taken_for_done(host: Host) -> None:
+    host.apply({"0": {"7g.40gb": 1}})
+    # Eight GPUs are read first; the ninth question is the first of reading back.
+    fail = {"call": "nvmlDeviceGetHandleByIndex", "nth": 9, "code": GPU_IS_LOST}
+    failed = host.do("apply", HALVES, fail=fail)
+    assert "a GPU was lost on the way. GPU 0 was left alone: the GPU is lost" in failed["error"]
+    assert host.places() == ["7g.40gb@0"]
+
+
+def test_a_gpu_that_cannot_be_read_does_not_keep_the_others_from_theirs(host: Host) -> None:
+    fail = {"call": "nvmlDeviceGetHandleByIndex", "nth": 3, "code": 999}
+    done = host.apply(HALVES, fail=fail)
+    assert done["status"] == "applied"
+    assert "GPU 2 was left alone" in done["warnings"][0]
+
+
 def test_a_driver_that_is_lost_on_the_way_back_is_told_as_well(host: Host) -> None:
     host.apply({"0": {"7g.40gb": 1}})
     host.set_units({"dcgm.service": {"active": True}})
@@ -363,6 +457,40 @@ def test_two_runs_do_not_interleave(host: Host) -> None:
         other.kill()
     assert f"process {other.pid}" in refused["error"]
     host.apply(HALVES)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"deadline_s": float("nan")}, "deadline_s is nan"),
+        ({"deadline_s": float("inf")}, "deadline_s is inf"),
+        ({"deadline_s": 0}, "deadline_s is 0"),
+        ({"deadline_s": -1}, "deadline_s is -1"),
+        ({"specification": {"path": "nvidia.yaml"}}, "an absolute path"),
+    ],
+    ids=["nan", "inf", "zero", "negative", "relative"],
+)
+@pytest.mark.parametrize("verb", ["apply", "foresee"])
+def test_an_option_that_no_run_can_work_with_is_refused(
+    host: Host, verb: str, options: dict[str, Any], words: str
+) -> None:
+    refused = host.do(verb, HALVES, options=options)
+    assert words in refused["error"]
+    assert refused["sessions"] == 0
+
+
+def test_a_driver_that_hangs_at_boot_ends_the_run_in_time(hopper: Host) -> None:
+    hopper.apply({"0": {"3g.40gb": 2}, "1": {"3g.40gb": 2}, "2": {"3g.40gb": 2}})
+    hopper.reboot()
+    start = time.monotonic()
+    boot = {"boot": True, "deadline_s": 3}
+    failed = hopper.do("apply", options=boot, hangs="nvmlDeviceSetMigMode", budget_s=2)
+    assert "no answer in" in failed["error"]
+    assert time.monotonic() - start < 6
+    # What undo goes back to is not the empty GPU of the moment after the boot.
+    hopper.apply({"0": {"3g.40gb": 2}, "1": {"3g.40gb": 2}, "2": {"3g.40gb": 2}})
+    hopper.apply(options={"previous": True})
+    assert not hopper.view()["gpus"][0]["mig"]["current"]
 
 
 def test_mg_001_the_layout_comes_back_at_boot_with_the_same_uuids(host: Host) -> None:

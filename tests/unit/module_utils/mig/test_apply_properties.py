@@ -77,7 +77,7 @@ def places(view: dict[str, Any]) -> dict[tuple[str, int, tuple[str, ...]], int]:
 def test_any_valid_layout_is_reached_from_any_other(
     built: Callable[[str], Path], profile: str, model: str
 ) -> None:
-    @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
     @given(layouts(model), layouts(model))
     def reached(first: dict[str, int], second: dict[str, int]) -> None:
         with TemporaryDirectory() as directory:

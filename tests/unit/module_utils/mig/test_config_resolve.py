@@ -197,7 +197,7 @@ def test_a_gpu_without_mig_is_passed_over_under_all_and_refused_when_named() -> 
     found = resolve([entry()], {}, HOST)
 
     assert HOST[3].uuid not in found.wanted
-    assert found.notes == ("GPU 3 (Tesla T4) has no MIG: it is left alone",)
+    assert found.notes == ("there is no MIG on GPU 3 (Tesla T4): left alone",)
     for layout in ([entry([3])], {"T4": True}, {3: "all-enabled"}, {3: {"1g.5gb": 1}}):
         with pytest.raises(ConfigError, match=r"GPU 3 \(Tesla T4\) has no MIG"):
             resolve(layout, {}, HOST)
@@ -211,7 +211,24 @@ def test_a_gpu_that_no_entry_is_for_is_left_alone_and_named() -> None:
     found = resolve([entry([0])], {}, HOST[:2])
 
     assert list(found.wanted) == [HOST[0].uuid]
-    assert "GPU 1 (NVIDIA A100-SXM4-80GB): no entry of layout is for it" in found.notes[0]
+    assert found.notes == (
+        "no entry of layout is for GPU 1 (NVIDIA A100-SXM4-80GB): left alone",
+    )  # fmt: skip
+
+
+def test_gpus_that_are_left_alone_for_one_reason_are_one_note() -> None:
+    host = [gpu("A100", index) for index in range(8)]
+    found = resolve([entry([0])], {}, host)
+    assert found.notes == (
+        "no entry of layout is for GPU 1, 2, 3, 4, 5, 6, 7 (NVIDIA A100-SXM4-40GB): left alone",
+    )
+
+
+def test_a_gpu_that_a_narrower_selector_is_for_is_not_said_to_be_left_alone() -> None:
+    host = [gpu("A100", 0), gpu("A30", 1)]
+    found = resolve({"all": "all-1g.5gb", 1: False}, {}, host)
+    assert set(found.wanted) == {one.uuid for one in host}
+    assert found.notes == ()
 
 
 def test_a_layout_for_other_gpus_is_refused() -> None:

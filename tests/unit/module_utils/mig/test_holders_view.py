@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.docker_api import DockerClient
+from ansible_collections.steadygpu.host.plugins.module_utils.hardware.holders import Sight
 from ansible_collections.steadygpu.host.plugins.module_utils.hardware.model import Holder
 from ansible_collections.steadygpu.host.plugins.module_utils.mig import holders_view, planner
 from ansible_collections.steadygpu.host.plugins.module_utils.mig.holders_view import (
@@ -42,9 +43,17 @@ class Proc:
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root = root
         self.holders: list[Holder] = []
-        monkeypatch.setattr(holders_view.holders, "find", lambda minors, root: {0: self.holders})
+        self.complete = True
+        monkeypatch.setattr(
+            holders_view.holders,
+            "look",
+            lambda minors, root: Sight({0: self.holders}, self.complete),
+        )
+        (root / "proc/self/ns").mkdir(parents=True)
+        self.set_namespace("pid:[4026531836]")
         caps = root / "proc/driver/nvidia-caps"
-        caps.mkdir(parents=True)
+        caps.parent.mkdir()
+        caps.mkdir()
         lines = [f"gpu3/gi{n}/access {n + 10}\ngpu3/gi{n}/ci0/access {n + 50}" for n in range(8)]
         (caps / "mig-minors").write_text("\n".join(["config 1", *lines, "gpu4/gi1/access 99\n"]))
 
@@ -61,6 +70,12 @@ class Proc:
             os.symlink(f"/dev/nvidia-caps/nvidia-cap{number}", directory / f"fd/{number}")
         for number in granted:
             (directory / f"root/dev/nvidia-caps/nvidia-cap{number}").touch()
+
+    def set_namespace(self, name: str) -> None:
+        """The PID namespace that this process is in."""
+        link = self.root / "proc/self/ns/pid"
+        link.unlink(missing_ok=True)
+        link.symlink_to(name)
 
     def find(self, layout: GpuLayout, socket: str = "/nowhere", **more: bool) -> list[Blocker]:
         """The blockers of a host with this one GPU, whose minor is 3."""
@@ -107,7 +122,6 @@ def test_holders_are_named_with_their_containers_and_units(proc: Proc, socket: s
         "nv-hostengine (pid 102) of nvidia-dcgm.service: DCGM",
         "python3 (pid 103)",
         "stop: [nvidia-dcgm.service]",
-        "Nothing was changed",
     ):
         assert words in text
 
@@ -125,10 +139,11 @@ def test_a_service_of_a_user_is_none_that_can_be_stopped_here(proc: Proc) -> Non
         ((52,), (), {2}),
         ((11, 12), (), {1, 2}),
         ((), (11, 51), {1}),
+        ((11,), (12,), {1, 2}),
         ((), (), None),
         ((99,), (), None),
     ],
-    ids=["gi", "ci", "both", "granted", "nothing-tells", "of-another-gpu"],
+    ids=["gi", "ci", "both", "granted", "one-open-one-granted", "nothing-tells", "of-another-gpu"],
 )
 def test_capability_nodes_tell_the_instance(
     proc: Proc, caps: tuple[int, ...], granted: tuple[int, ...], instances: set[int] | None
@@ -143,6 +158,30 @@ def test_nvml_tells_the_instance_and_processes_that_no_node_shows(proc: Proc) ->
     reading = GpuReading(halves(), 3, False, ((100, 2), (200, 1), (200, None)))
     found = find(Reading("550", (reading,)), DockerClient("/nowhere"), str(proc.root))
     assert [(one.pid, one.instances) for one in found] == [(100, frozenset({2})), (200, None)]
+
+
+def test_a_container_that_computes_on_one_instance_keeps_the_other_it_was_given(
+    proc: Proc,
+) -> None:
+    proc.add(Holder(100, "python3", "container", TRAINING), DOCKER, (), (11, 12))
+    reading = GpuReading(halves(), 3, False, ((100, 2),))
+    found = find(Reading("550", (reading,)), DockerClient("/nowhere"), str(proc.root))
+    assert found[0].instances == frozenset({1, 2})
+
+
+@pytest.mark.parametrize("why", ["incomplete", "namespace", "no-proc"])
+def test_where_not_every_process_can_be_seen_no_gpu_counts_as_free(proc: Proc, why: str) -> None:
+    assert proc.find(halves()) == []
+    proc.complete = why != "incomplete"
+    if why == "namespace":
+        proc.set_namespace("pid:[4026532201]")
+    if why == "no-proc":
+        (proc.root / "proc/self/ns/pid").unlink()
+    found = proc.find(halves())
+    destroying = planner.plan(halves(), Wanted(True, {"7g.40gb": 1}))
+    for plan in (planner.plan(gpu(on=False), Wanted(True)), destroying):
+        assert blocking(plan, found) == found
+    assert "processes" in refusal([(destroying, found)])
 
 
 @pytest.mark.parametrize("modeset", ["Y", "N", None])

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,7 @@ def test_the_next_run_ends_what_a_kill_cut_off(sweep: Sweep) -> None:
 
 def test_a_kill_between_two_nvml_calls_of_any_kind(sweep: Sweep) -> None:
     events = sweep.events(every_call=True)
-    for number in range(7, events + 1, events // 12):
+    for number in range(7, events + 1, events // 9):
         host = sweep.host(f"call{number}")
         check(host, killed_and_run_again(host, number, every_call=True), number)
 
@@ -137,7 +138,8 @@ def test_undo_after_a_kill_goes_back_behind_it(sweep: Sweep) -> None:
 
 def test_a_power_loss_comes_back_with_the_layout_of_the_last_whole_change(sweep: Sweep) -> None:
     events = sweep.events()
-    for number in range(2, events, 4):
+    # The last events write down what undo and the next boot go by.
+    for number in [*range(2, events - 6, 6), *range(events - 6, events)]:
         host = sweep.host(f"boot{number}")
         run_jobs(
             host.built,
@@ -154,6 +156,75 @@ def test_a_power_loss_comes_back_with_the_layout_of_the_last_whole_change(sweep:
         assert profiles(view) in (TARGET, [["3g.20gb"] * 2, []]), number
         assert host.active == sorted(UNITS), number
         assert not view["unfinished"], number
+        if profiles(view) == TARGET:
+            host.apply(options={"previous": True})
+            assert profiles(host.view()) == [["3g.20gb"] * 2, []], number
+
+
+def test_a_boot_that_is_cut_off_does_not_become_what_undo_goes_back_to(sweep: Sweep) -> None:
+    for number in (1, 2, 4):
+        host = sweep.host(f"cut{number}")
+        host.apply(BEFORE)
+        host.apply(WANTED)
+        host.reboot()
+        cut = host.job("apply", options={"boot": True}, kill_at=number)
+        assert run_jobs(host.built, [cut]) == [None]
+        host.apply(WANTED)
+        assert not host.view()["unfinished"]
+        host.apply(options={"previous": True})
+        assert devices(host.view()) == [["3g.20gb@0", "3g.20gb@4"], []], number
+
+
+def test_a_change_of_another_gpu_does_not_forget_the_one_that_was_cut_off(sweep: Sweep) -> None:
+    host = sweep.host("two")
+    host.apply(BEFORE)
+    cut = host.job("apply", {"0": {"7g.40gb": 1}}, kill_at=5)
+    assert run_jobs(host.built, [cut]) == [None]
+    assert devices(host.view())[0] != ["3g.20gb@0", "3g.20gb@4"]
+    host.apply({"1": {"7g.40gb": 1}})
+    host.apply(options={"previous": True})
+    assert devices(host.view()) == [["3g.20gb@0", "3g.20gb@4"], []]
+
+
+def test_undo_after_a_kill_leaves_gpus_alone_that_the_change_was_not_for(sweep: Sweep) -> None:
+    host = sweep.host("alone")
+    host.apply(BEFORE)
+    cut = host.job("apply", {"0": {"7g.40gb": 1}}, kill_at=5)
+    assert run_jobs(host.built, [cut]) == [None]
+    journal = json.loads(host.file("/var/lib/steadygpu/mig/journal.json").read_text())
+    assert [one["index"] for one in journal["before"]] == [0]
+
+
+def test_resume_starts_what_was_stopped_and_keeps_what_undo_needs(sweep: Sweep) -> None:
+    host = sweep.host("resume")
+    host.apply(BEFORE)
+    cut = host.job("apply", WANTED, options=OPTIONS, kill_at=10)
+    assert run_jobs(host.built, [cut]) == [None]
+    assert host.active == []
+    resumed = host.do("resume")
+    assert host.active == sorted(UNITS)
+    assert resumed["actions"] == [f"start {unit}" for unit in reversed(OPTIONS["stop"])]
+    assert host.do("resume")["actions"] == []
+    host.apply(options={"previous": True})
+    assert devices(host.view()) == [["3g.20gb@0", "3g.20gb@4"], []]
+
+
+def test_containers_of_a_killed_change_come_back_although_the_boot_fails(sweep: Sweep) -> None:
+    host = sweep.host("containers")
+    host.apply(BEFORE)
+    cut = host.job("apply", WANTED, options=OPTIONS, kill_at=8)
+    assert run_jobs(host.built, [cut]) == [None]
+    path = host.file("/var/lib/steadygpu/mig/journal.json")
+    journal = json.loads(path.read_text())
+    path.write_text(json.dumps({**journal, "stopped": ["container:exporter", "dcgm.service"]}))
+    host.reboot()
+    no_driver = {"call": "nvmlInit", "code": 9}
+    boot = {"boot": True, "deadline_s": 0.5}
+    assert "not loaded" in host.do("apply", options=boot, fail=no_driver)["error"]
+    assert "start dcgm.service" in host.log
+    assert host.log[-1] == "resume once Docker runs"
+    # Until they are started, they are not forgotten.
+    assert json.loads(path.read_text())["stopped"] == ["container:exporter"]
 
 
 def test_a_kill_during_the_restoring_is_ended_by_the_next_run(sweep: Sweep) -> None:
@@ -161,7 +232,7 @@ def test_a_kill_during_the_restoring_is_ended_by_the_next_run(sweep: Sweep) -> N
     host = sweep.host("whole-failure")
     host.apply(BEFORE, options={"persist": False})
     events = host.do("apply", WANTED, options=OPTIONS, fail=fail)["events"]
-    for number in range(2, events + 1, 3):
+    for number in range(2, events + 1, 4):
         host = sweep.host(f"restore{number}")
         check(host, killed_and_run_again(host, number, fail=fail), number)
 

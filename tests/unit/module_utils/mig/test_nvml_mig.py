@@ -83,7 +83,7 @@ def test_a_driver_that_hangs_is_left_after_the_deadline(host: Host) -> None:
 def test_a_lost_gpu_does_not_keep_the_others_from_their_layout(host: Host) -> None:
     host.set_state("gpu 2 lost 1")
     done = host.apply("all-2g.10gb", options={"persist": False})
-    assert "GPU 2 is lost" in " ".join(done["warnings"])
+    assert "GPU 2 was left alone: the GPU is lost" in " ".join(done["warnings"])
     gpus = host.view()["gpus"]
     assert [gpu["index"] for gpu in gpus] == [0, 1, 3, 4, 5, 6, 7]
     assert all(len(gpu["instances"]) == 3 for gpu in gpus)

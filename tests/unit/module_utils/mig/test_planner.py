@@ -413,6 +413,33 @@ def test_a_restored_layout_takes_away_what_came_between() -> None:
         restore(gpu("A100", on=False), former)
 
 
+def test_what_comes_back_comes_in_the_order_of_its_making() -> None:
+    """The driver numbers instances as they are made, and UUIDs follow from the numbers."""
+    former = [instance("3g.20gb@4:4", 1, 1, 2), instance("3g.20gb@0:4", 2)]
+    made = restore(gpu("A100"), former)
+    assert [
+        (step.verb, step.instance.placement.start, step.compute.slices if step.compute else None)
+        for step in made.steps
+        if step.instance
+    ] == [
+        ("create_gpu", 4, None),
+        ("create_compute", 4, 1),
+        ("create_compute", 4, 2),
+        ("create_gpu", 0, None),
+        ("create_compute", 0, 3),
+    ]
+
+
+def test_what_comes_back_is_more_than_empty_gpu_instances() -> None:
+    former = [instance("3g.20gb@0:4", 1), instance("3g.20gb@4:4", 2, 1, 1, 1)]
+    bare = replace(former[0], compute=())
+    half = replace(former[1], compute=former[1].compute[1:])
+    start = gpu("A100", instances=[bare, half])
+    made = restore(start, former)
+    assert [step.verb for step in made.steps] == ["create_compute", "create_compute"]
+    assert after(start, made, "A100") == ["  3g.20gb@0:4", "  3g.20gb@4:4 (1c, 1c, 1c)"]
+
+
 def test_texts_of_a_layout() -> None:
     shown = gpu("A100", instances=[instance("3g.20gb@4:4", 1, 1, 1), instance("1g.5gb@0:1", 9)])
 
@@ -421,10 +448,8 @@ def test_texts_of_a_layout() -> None:
         "  1g.5gb@0:1",
         "  3g.20gb@4:4 (1c, 1c)",
     ]
-    assert render.summary(shown).endswith("MIG on: 1g.5gb@0:1, 3g.20gb@4:4 (1c, 1c)")
-    assert render.summary(gpu("A100")).endswith("MIG on: no instances")
-    assert render.summary(gpu("A100", on=False, pending=True)).endswith(
-        "MIG off (on after a reset)"
+    assert render.layout_text(gpu("A100", on=False, pending=True)).endswith(
+        "MIG off (on after a reset)\n"
     )
-    assert render.summary(gpu("T4", on=False)).endswith("MIG not supported")
+    assert render.layout_text(gpu("T4", on=False)).endswith("MIG not supported\n")
     assert render.device_counts(shown.instances) == {"1c.3g.20gb": 2, "1g.5gb": 1}

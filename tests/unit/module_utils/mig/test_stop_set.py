@@ -19,6 +19,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.mig.stop_set import
     StopSet,
     parse,
 )
+from ansible_collections.steadygpu.host.plugins.module_utils.process import Completed
 from ansible_collections.steadygpu.host.tests.unit.module_utils.engine.engine_server import (
     EngineServer,
 )
@@ -67,7 +68,8 @@ def test_what_is_not_understood_is_refused_with_what_is_wanted(entry: str) -> No
 @pytest.mark.parametrize(
     "entry",
     ["docker", "docker.socket", "containerd.service", "podman.service", "crio", "kubelet",
-     "k3s.service", "rke2-agent", "snap.docker.dockerd.service", "snap.microk8s.daemon-kubelite"],
+     "k3s.service", "rke2-agent", "snap.docker.dockerd.service", "snap.microk8s.daemon-kubelite",
+     "user@1000"],
 )  # fmt: skip
 def test_engines_and_kubelets_are_refused_whatever_they_are_called(entry: str) -> None:
     unit = entry if entry.endswith((".service", ".socket")) else entry + ".service"
@@ -124,6 +126,31 @@ def test_a_stopped_engine_is_not_woken_up(
     monkeypatch.setattr(stop_set.units, "show", lambda _unit, _properties: shown)
     assert StopSet(parse(["container:dcgm-exporter"]), DockerClient(engine.path)).running() == []
     assert engine.asked == []
+
+
+def test_a_module_goes_alone_so_that_nvidia_and_every_instance_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded = {"nvidia_drm": "nvidia_modeset", "nvidia_modeset": "nvidia", "nvidia": ""}
+
+    def kernel(argv: list[str]) -> Completed:
+        """Of these, modprobe -r takes along what it leaves unused (modprobe(8)); rmmod does not."""
+        if argv[0] == "rmmod":
+            del loaded[argv[1]]
+        elif argv[1] == "-r":
+            name = argv[2]
+            while name:
+                name = loaded.pop(name)
+        else:
+            loaded[argv[1]] = "nvidia_modeset"
+        return Completed(argv, 0, "", "")
+
+    monkeypatch.setattr(stop_set, "run", kernel)
+    stops = StopSet((), DockerClient("/nowhere"))
+    stops.stop(Item("module", "nvidia_drm"))
+    assert sorted(loaded) == ["nvidia", "nvidia_modeset"]
+    assert stops.start([Item("module", "nvidia_drm")]) == []
+    assert "nvidia_drm" in loaded
 
 
 def test_a_module_counts_while_the_kernel_has_it(tmp_path: Path) -> None:

@@ -118,11 +118,19 @@ def test_a_host_without_gpus_has_nothing_to_write(fake: FakeHost) -> None:
         generate.generate(host.read(fake.root))
 
 
+def test_a_bridge_that_sysfs_does_not_show_is_named(fake: FakeHost) -> None:
+    fake.dgx()
+    bridge = generate.walked(host.read(fake.root).gpus[0].path)[0]
+    Path(fake.root, "sys/bus/pci/devices", bridge).unlink()
+    with pytest.raises(TopologyError, match=f"no function {bridge}"):
+        generate.generate(host.read(fake.root))
+
+
 @pytest.mark.parametrize(
     ("mask", "numbers"),
     [
-        ("3", [0, 1]),
-        ("00000001,00000003", [0, 1, 32]),
+        ("3", (0, 1)),
+        ("00000001,00000003", (0, 1, 32)),
         ("", None),
         ("0-3", None),
         ("000000001", None),
@@ -131,7 +139,7 @@ def test_a_host_without_gpus_has_nothing_to_write(fake: FakeHost) -> None:
         ("1,", None),
     ],
 )
-def test_a_mask_is_read_from_its_last_word(mask: str, numbers: list[int] | None) -> None:
+def test_a_mask_is_read_from_its_last_word(mask: str, numbers: tuple[int, ...] | None) -> None:
     assert host.mask_numbers(mask) == numbers
 
 

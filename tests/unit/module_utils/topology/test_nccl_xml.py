@@ -227,6 +227,14 @@ def test_what_is_no_topology_file_is_refused(text: str, said: str) -> None:
     assert said in str(raised.value)
 
 
+def test_a_number_is_read_from_its_beginning_as_nccl_does() -> None:
+    text = '<system><cpu numaid="-1"><nic><net speed="25000.0" port="0x10"/></nic></cpu></system>'
+    (cpu,) = nccl_xml.parse(text).cpus
+    (nic,) = cpu.children
+    assert isinstance(nic, nccl_xml.Nic)
+    assert (cpu.numaid, nic.nets[0].speed, nic.nets[0].port) == (-1, 25000, 16)
+
+
 def test_tags_that_are_not_known_are_named() -> None:
     tree = nccl_xml.parse('<system version="2"><cpu numaid="0"/><fabric/><fabric/></system>')
     assert tree.unread == ("fabric",)

@@ -264,22 +264,13 @@ def test_the_second_table_of_a_text_is_left_alone() -> None:
     assert levels(parsed) == by_name("dual 3090").matrix
 
 
-def test_the_words_of_topo_p2p() -> None:
+def test_a_table_of_topo_p2p_before_it_is_passed_by() -> None:
     text = (
         " \tGPU0\tGPU1\tGPU2\t\n GPU0\tX\tOK\tCNS\t\n GPU1\tOK\tX\tGNS\t\n GPU2\tCNS\tGNS\tX\t\n\n"
         "Legend:\n\n  X    = Self\n  OK   = Status Ok\n  CNS  = Chipset not supported\n"
-        "  GNS  = GPU not supported\n  TNS  = Topology not supported\n  NS   = Not supported\n"
-        "  U    = Unknown\n"
     )
-    assert smi_matrix.parse_p2p(text) == [
-        ["X", "OK", "CNS"],
-        ["OK", "X", "GNS"],
-        ["CNS", "GNS", "X"],
-    ]
     matrix = "\n".join(table(by_name("5 GPUs mixed")))
     assert levels(smi_matrix.parse(text + matrix)) == by_name("5 GPUs mixed").matrix
-    with pytest.raises(TopologyError, match="'SYS' in row GPU0, column 2 of 5, is not a word"):
-        smi_matrix.parse_p2p(matrix)
 
 
 @pytest.mark.parametrize("line", ["GPU0 GPU1\nGPU0 X\n", "GPU0 " + "a" * 200 + "\n", "GPU0\n\n\n"])
@@ -297,3 +288,23 @@ def test_numbers_that_no_machine_has_are_refused() -> None:
     assert (parsed.gpus[0].cpus, parsed.gpus[0].numa_nodes) == (None, ())
     with pytest.raises(TopologyError, match="is not a word of this table"):
         smi_matrix.parse(f"\tGPU0\tGPU1\nGPU0\t X \tNV{row}\nGPU1\tNV{row}\t X \n")
+
+
+@pytest.mark.parametrize("columns", [48, 60, 72, 80, 93, 100, 114, 120])
+def test_a_terminal_that_breaks_words_at_its_edge_changes_nothing(columns: int) -> None:
+    """``0-55,11`` at the end of a line and ``2-167`` below it are one CPU list."""
+    header = [*(f"GPU{i}" for i in range(8)), "NIC0", "CPU Affinity", "NUMA Affinity"]
+    cpus = ["0-55,112-167\t0", "56-111,168-223\t1"]
+    lines = ["\t" + "\t".join([*header, "GPU NUMA ID"])]
+    for i in range(8):
+        words = [" X " if i == j else "NV18" for j in range(8)]
+        lines.append("\t".join([f"GPU{i}", *words, "NODE", cpus[i // 4], "", "N/A"]))
+    lines.append("\t".join(["NIC0", *["NODE"] * 8, " X "]))
+    whole = [line.expandtabs(8) for line in [*lines, "", "Legend:", "", "  X    = Self"]]
+    broken = [line[at : at + columns] for line in whole for at in range(0, len(line) or 1, columns)]
+    found = smi_matrix.parse("\n".join(broken))
+    assert found == smi_matrix.parse("\n".join(whole))
+    assert [(node.number, node.cpus) for node in found.nodes] == [
+        (0, "0-55,112-167"),
+        (1, "56-111,168-223"),
+    ]

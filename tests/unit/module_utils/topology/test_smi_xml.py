@@ -232,6 +232,16 @@ def test_a_sick_gpu_says_so_by_field() -> None:
     assert found["error"] == "GPU requires reset"
 
 
+def test_the_mig_mode_of_a_lost_gpu_is_unknown_and_not_off() -> None:
+    (found,) = smi_xml.parse(
+        gpu(
+            "<mig_mode><current_mig>GPU is lost</current_mig>"
+            "<pending_mig>GPU is lost</pending_mig></mig_mode>"
+        )
+    )["devices"]
+    assert (found["mig"], found["error"]) == (None, "GPU is lost")
+
+
 def test_a_mode_is_unknown_where_the_word_is() -> None:
     (found,) = smi_xml.parse(gpu("<fabric><state>Melted</state></fabric>"))["devices"]
     assert found["fabric"]["state"] == "unknown"

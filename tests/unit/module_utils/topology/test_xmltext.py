@@ -74,3 +74,14 @@ def test_the_line_and_what_was_wanted_are_told(text: str, said: str) -> None:
     with pytest.raises(TopologyError) as raised:
         read(text)
     assert said in str(raised.value)
+
+
+def test_of_two_files_in_one_text_the_first_is_read() -> None:
+    assert [one.tag for one in read("<topology><a/></topology>\n<topology><b/></topology>")] == [
+        "a"
+    ]
+
+
+def test_what_nvidia_smi_does_not_escape_is_read_all_the_same() -> None:
+    root = read("<topology><a>R&D \x1b[1m&lt;3&#65; & more</a></topology>")
+    assert root[0].text == "R&D [1m<3A & more"
