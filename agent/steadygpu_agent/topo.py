@@ -127,10 +127,7 @@ def _remember(record: Record) -> bool:
     try:
         bandwidth_file.write(record)
     except OSError as error:
-        print(
-            f"steadygpu: {bandwidth_file.where()} was not written: {error.strerror}{_as_root(error)}",
-            file=sys.stderr,
-        )
+        print(_failed(bandwidth_file.where(), "written", error), file=sys.stderr)
         return False
     return True
 
@@ -141,16 +138,14 @@ def _forget() -> int:
     try:
         bandwidth_file.forget()
     except OSError as error:
-        print(
-            f"steadygpu: {bandwidth_file.where()} was not removed: {error.strerror}{_as_root(error)}",
-            file=sys.stderr,
-        )
+        print(_failed(bandwidth_file.where(), "removed", error), file=sys.stderr)
         return _FAILED
     return 0
 
 
-def _as_root(error: OSError) -> str:
-    return "; run it as root" if isinstance(error, PermissionError) else ""
+def _failed(path: str, done: str, error: OSError) -> str:
+    advice = "; run it as root" if isinstance(error, PermissionError) else ""
+    return f"steadygpu: {path} was not {done}: {error.strerror}{advice}"
 
 
 def _write(picture: str, path: str) -> int:
@@ -168,6 +163,6 @@ def _write(picture: str, path: str) -> int:
         else:
             atomic.write_atomic(path, picture)
     except OSError as error:
-        print(f"steadygpu: {path} was not written: {error.strerror}", file=sys.stderr)
+        print(_failed(path, "written", error), file=sys.stderr)
         return _FAILED
     return 0

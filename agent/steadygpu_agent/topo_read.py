@@ -75,9 +75,7 @@ def read(source: str | None, deadline_s: float, title: str | None = None) -> Rea
     return replace(found, machine=replace(found.machine, title=title)) if title else found
 
 
-def affinity(
-    one: Machine, bandwidth: str | None, remembered: Affinity | None = None
-) -> Affinity:
+def affinity(one: Machine, bandwidth: str | None, remembered: Affinity | None = None) -> Affinity:
     """Measured where ``bandwidth`` names a file of a tool's output, or as ``remembered``.
 
     Derived where there is neither. Raises TopologyError.

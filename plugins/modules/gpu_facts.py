@@ -269,7 +269,12 @@ ansible_facts:
             topology:
               description:
                 - The PCIe level of each pair of GPUs from C(sysfs) and from C(nvml), where the two
-                  disagree, what else a reader should know, and C(affinity), a rank from 0 to 1.
+                  disagree, what else a reader should know, and C(affinity), how near each pair is
+                  from 0 to 1.
+                - C(affinity_basis) is V(derived), a rank from these levels, or V(measured), shares
+                  of the best pair's bandwidth. Those the host remembers from
+                  C(steadygpu topo --bandwidth FILE --remember), and C(affinity_tool) is the test
+                  that measured.
               type: dict
               sample:
                 sysfs: [[X, PIX], [PIX, X]]
@@ -278,6 +283,7 @@ ansible_facts:
                 remarks: []
                 affinity: [[1.0, 0.65], [0.65, 1.0]]
                 affinity_basis: derived
+                affinity_tool: null
             p2p:
               description:
                 - Whether each pair of GPUs may read the other's memory, with V(X), V(OK), V(CNS),

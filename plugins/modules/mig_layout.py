@@ -195,6 +195,7 @@ reason:
 status:
   description:
     - V(applied), V(unchanged), or V(pending) when a GPU's mode waits for what RV(needs) says.
+    - V(unknown) in check mode on a host without the agent, since only C(pynvml) can read the GPUs.
   returned: success
   type: str
   sample: applied

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from ..hardware import nvml
 from . import boot, cdi, nvml_mig, prepare, targets
 from .change import Clock, Options, Outcome
 from .journal import Journal, Store
@@ -33,9 +34,16 @@ def apply(options: Options) -> Outcome:
 
 
 def foresee(options: Options) -> Outcome:
-    """What :func:`apply` would do, without doing it. Raises MigError as it would."""
+    """What :func:`apply` would do, without doing it. Raises MigError as it would.
+
+    A host without pynvml has no agent yet: the plan is ``unknown`` until it has.
+    """
     options.check()
     outcome = Outcome()
+    if nvml.load() is None:
+        outcome.status = "unknown"
+        outcome.actions.append("bring the GPUs to their MIG layout, once the agent is installed")
+        return outcome
     store = Store(options.directory)
     unfinished = store.read()
     if unfinished:

@@ -95,7 +95,7 @@ class Options:
 
 @dataclass
 class Outcome:
-    """What came of a run. ``status`` is ``applied``, ``pending`` or ``unchanged``.
+    """What came of a run. ``status`` is ``applied``, ``pending``, ``unchanged`` or ``unknown``.
 
     ``pending`` has one entry ``{gpu, uuid, needs, reason}`` for each GPU whose mode waits for
     a ``reset`` or a ``reboot``. ``layouts`` are all GPUs afterwards. ``before`` and ``after``

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, TypeVar
 
 from .bandwidth import Measured
 from .levels import is_level
@@ -28,6 +28,7 @@ _AGAIN = (
 _MOST_GB_S = 1e6
 _LONGEST_TEXT = 100
 
+_Cell = TypeVar("_Cell")
 Words = Sequence[Sequence[Optional[str]]]
 
 
@@ -51,8 +52,8 @@ def record(measured: Measured, gpus: Sequence[Gpu], levels: Words) -> Record:
     """
     if len(measured.gb_s) != len(gpus):
         raise TopologyError(
-            f"a matrix of {len(measured.gb_s)} GPUs, and this host has {len(gpus)}: run nvbandwidth "
-            "on this host with all its GPUs (no CUDA_VISIBLE_DEVICES, MIG off)"
+            f"the matrix is of {len(measured.gb_s)} GPUs and this host has {len(gpus)}: run "
+            "nvbandwidth here with all of them (no CUDA_VISIBLE_DEVICES, no MIG)"
         )
     uuids = [gpu.uuid for gpu in gpus if gpu.uuid]
     if len(set(uuids)) != len(gpus):
@@ -84,7 +85,8 @@ def stale(kept: Record, gpus: Sequence[Gpu], levels: Words) -> str | None:
         for j, word in enumerate(row[:i]):
             if word != former[i][j]:
                 pair = f"{gpus[j].name} and {gpus[i].name}"
-                return _unused(f"other links ({pair}: {former[i][j] or '-'} then, {word or '-'} now)")
+                then = former[i][j]
+                return _unused(f"other links ({pair}: {then or '-'} then, {word or '-'} now)")
     return None
 
 
@@ -130,8 +132,11 @@ def _garbled(seen: str) -> TopologyError:
     return TopologyError(f"{seen}; {_AGAIN}")
 
 
-def _ordered(matrix: Sequence[Sequence[Any]], there: list[str], here: Sequence[Any]) -> Any:
-    places = [there.index(uuid) for uuid in here]
+def _ordered(
+    matrix: Sequence[Sequence[_Cell]], there: list[str], here: Sequence[str | None]
+) -> list[list[_Cell]]:
+    """A matrix over ``there`` as one over ``here``, which has the same UUIDs."""
+    places = [there.index(uuid or "") for uuid in here]
     return [[matrix[i][j] for j in places] for i in places]
 
 

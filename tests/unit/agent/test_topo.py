@@ -18,6 +18,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.steadygpu.host.plugins.module_utils.hardware import (
+    bandwidth_file,
+    links,
+    sources,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.hardware.model import Device
 from ansible_collections.steadygpu.host.plugins.module_utils.topology.model import (
     Machine,
     TopologyError,
@@ -57,6 +63,7 @@ _KEYS = st.sampled_from(
         *("index", "name", "uuid", "pci_address", "pci_path", "numa_node", "cpus", "memory_mib"),
         *("total", "mig", "devices", "profile", "error", "links", "nics", "levels", "rdma"),
         *("numa_nodes", "node", "topology", "sysfs", "disagreements", "driver", "reason"),
+        *("remarks", "affinity"),
     )
 )
 
@@ -229,6 +236,152 @@ def test_a_sick_gpu_is_a_remark_and_red_in_the_picture(tmp_path, capsys):
     assert "\nremark    GPU0: GPU is lost\n" in capsys.readouterr().out
     assert run("--from", str(path), "--svg", "-") == 0
     assert capsys.readouterr().out.count('class="sickcard"') == 1
+
+
+# --- what is remembered
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A host with the two GPUs of FACTS in slots of one host bridge; where it remembers."""
+    path = tmp_path / "lib" / "bandwidth.json"
+    monkeypatch.setattr(bandwidth_file, "PATH", str(path))
+
+    def collect(_sections, _deadline_s):
+        gpus = [
+            Device(index, uuid=f"GPU-{index}", pci_path=[f"0000:00:1{index}.0"], numa_node=0)
+            for index in (0, 1)
+        ]
+        joined = links.matrix(gpus)
+        found = sources.topology(gpus, joined, [], None, bandwidth_file.read())
+        devices = [dict(one, uuid=gpu.uuid) for one, gpu in zip(FACTS["devices"], gpus)]
+        return {"gpu": dict(FACTS, devices=devices, links=joined, topology=vars(found))}
+
+    monkeypatch.setattr("steadygpu_agent.facts.collect", collect)
+    return path
+
+
+@pytest.fixture
+def nvbandwidth(tmp_path: Path) -> str:
+    path = tmp_path / "nvbandwidth.txt"
+    path.write_text(NVBANDWIDTH)
+    return str(path)
+
+
+def test_what_is_remembered_is_measured_from_then_on(home, nvbandwidth, capsys):
+    assert run("--affinity", "--bandwidth", nvbandwidth, "--remember") == 0
+    assert "affinity  measured by device_to_device_memcpy_read_ce" in capsys.readouterr().out
+    assert run("--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["affinity"] == [[1.0, 1.0], [1.0, 1.0]]
+    assert found["affinity_basis"] == "measured"
+    assert found["affinity_tool"] == "device_to_device_memcpy_read_ce"
+
+
+def test_what_is_forgotten_is_derived_again(home, nvbandwidth, capsys):
+    assert run("--bandwidth", nvbandwidth, "--remember") == 0
+    capsys.readouterr()
+    assert run("--forget") == 0
+    assert capsys.readouterr() == ("", "")
+    assert not home.exists()
+    assert run("--affinity") == 0
+    assert "affinity  derived" in capsys.readouterr().out
+    assert run("--forget") == 0
+
+
+def test_a_stale_or_garbled_memory_is_a_remark_until_it_is_replaced(home, nvbandwidth, capsys):
+    assert run("--bandwidth", nvbandwidth, "--remember") == 0
+    home.write_text(home.read_text().replace("PHB", "NV4"))
+    capsys.readouterr()
+    assert run() == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.count("measured on other links (GPU0 and GPU1: NV4 then, PHB now)") == 1
+    assert "affinity derived" in shown
+    home.write_text("{")
+    assert run() == 0
+    assert "bandwidth.json is not used: no JSON" in " ".join(capsys.readouterr().out.split())
+    assert run("--bandwidth", nvbandwidth, "--remember") == 0
+    shown = capsys.readouterr().out
+    assert "affinity  measured" in shown
+    assert "remark" not in shown
+
+
+def test_a_matrix_of_another_size_is_not_remembered(home, tmp_path, capsys):
+    path = tmp_path / "three.txt"
+    path.write_text(
+        "Running device_to_device_memcpy_read_ce.\n 0 1 2\n 0 N/A 1 1\n 1 1 N/A 1\n 2 1 1 N/A\n"
+    )
+    assert run("--bandwidth", str(path), "--remember") == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"steadygpu: {path}: the matrix is of 3 GPUs and this host has 2: run ")
+    assert not home.exists()
+
+
+@pytest.mark.parametrize("option", ["--remember", "--forget"])
+def test_who_may_not_write_is_told_to_be_root(home, nvbandwidth, option, capsys, monkeypatch):
+    assert run("--bandwidth", nvbandwidth, "--remember") == 0
+    former = home.read_text()
+    capsys.readouterr()
+
+    def denied(*_arguments, **_options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("os.replace", denied)
+    monkeypatch.setattr("os.unlink", denied)
+    arguments = [option] if option == "--forget" else ["--bandwidth", nvbandwidth, option]
+    assert run(*arguments) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert str(home) in err
+    assert "Permission denied; run it as root" in err
+    assert home.read_text() == former
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--remember"], "--remember keeps what --bandwidth FILE says"),
+        (["--remember", "--bandwidth", "b", "--from", "t"], "--remember is about this host"),
+        (["--forget", "--bandwidth", "b"], "--forget only removes"),
+        (["--forget", "--from", "t"], "--forget only removes"),
+    ],
+    ids=["alone", "of-a-text", "forget-new", "forget-of-a-text"],
+)
+def test_options_that_contradict_are_refused(home, arguments, said, capsys):
+    assert run(*arguments) == 2
+    assert said in capsys.readouterr().err
+    assert not home.exists()
+
+
+def test_saved_facts_keep_what_was_measured(tmp_path, capsys):
+    path = tmp_path / "facts.json"
+    known = {"affinity": [[1, 0.5], [0.5, 1]], "affinity_basis": "measured", "affinity_tool": "ce"}
+    path.write_text(json.dumps(dict(FACTS, topology=known)))
+    assert run("--from", str(path), "--affinity") == 0
+    shown = capsys.readouterr().out
+    assert "GPU0  1.00  0.50" in shown
+    assert "measured by ce" in shown
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"affinity": [[1, 0.5]]},
+        {"affinity": [[1, 2], [2, 1]]},
+        {"affinity": [[1, "near"], [0.5, 1]]},
+        {"affinity": None},
+        {"affinity": [1, 2]},
+        {"affinity_tool": "\x1b[2J"},
+        {"affinity_tool": None},
+    ],
+    ids=["cut", "above-1", "text", "none", "flat", "escape", "no-tool"],
+)
+def test_saved_facts_with_another_affinity_are_refused(wrong, tmp_path, capsys):
+    path = tmp_path / "facts.json"
+    known = {"affinity": [[1, 0.5], [0.5, 1]], "affinity_basis": "measured", "affinity_tool": "ce"}
+    path.write_text(json.dumps(dict(FACTS, topology={**known, **wrong})))
+    assert run("--from", str(path)) == 2
+    assert "not of the shape of facts" in capsys.readouterr().err
 
 
 # --- the picture

@@ -12,10 +12,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ansible_collections.steadygpu.host.plugins.module_utils.hardware import nvml
+from ansible_collections.steadygpu.host.plugins.module_utils.mig import apply, change
 from ansible_collections.steadygpu.host.tests.unit.module_utils.mig.simulated import Host
 
 HALVES = {"0": {"3g.20gb": 2}}
@@ -50,6 +53,16 @@ def test_check_mode_shows_steps_and_places_and_changes_nothing(host: Host) -> No
     assert not host.view()["gpus"][0]["mig"]["current"]
     assert not host.file("/etc/steadygpu/mig.json").exists()
     assert not host.file("/var/lib/steadygpu").exists()
+
+
+def test_check_mode_on_a_bare_host_says_that_the_plan_is_not_known(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(nvml, "load", lambda: None)
+    foreseen = apply.foresee(change.Options("all-1g.5gb", directory=str(tmp_path / "mig")))
+    assert (foreseen.status, foreseen.changed) == ("unknown", True)
+    assert "once the agent is installed" in foreseen.actions[0]
+    assert not (tmp_path / "mig").exists()
 
 
 def test_what_check_mode_says_is_what_is_done(host: Host) -> None:
