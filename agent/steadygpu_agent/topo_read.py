@@ -167,7 +167,8 @@ def _is_sound(machine: Machine) -> bool:
         texts.append(node.cpus)
         numbers += [node.number, *_known(node.memory_mib)]
     # A bool is an int to Python, and here a mistake.
-    return all(type(one) is int for one in numbers) and all(
+    whole = all(isinstance(one, int) and not isinstance(one, bool) for one in numbers)
+    return whole and all(
         isinstance(one, str) and one.replace("\n", " ").isprintable() for one in texts
     )
 

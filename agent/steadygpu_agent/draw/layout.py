@@ -236,18 +236,20 @@ def _place(scene: Scene, rows: _Rows, links: nvlink.Fabric) -> None:
 
 def _switched(scene: Scene, rows: _Rows, links: nvlink.Fabric, y: float) -> float:
     """The NVSwitches under the upper row, and the facing row under them."""
-    bar = Box(MARGIN, y + _RIBBON, scene.width - 2 * MARGIN, _SWITCH_HEIGHT)
-    scene.nvswitch = bar
+    switch = Box(MARGIN, y + _RIBBON, scene.width - 2 * MARGIN, _SWITCH_HEIGHT)
+    scene.nvswitch = switch
     upper = [device for device in scene.devices if not device.leaf.nic]
-    y = bar.bottom
+    y = switch.bottom
     if rows.facing:
-        y = _row(scene, rows.facing, bar.bottom + _RIBBON, mirrored=True)
+        y = _row(scene, rows.facing, switch.bottom + _RIBBON, mirrored=True)
     for device in scene.devices:
         count = links.switched.get(device.leaf.index, 0)
         short = device.leaf.index in links.short
         if device.leaf.nic or not (count or short):
             continue
-        top, bottom = (device.box.bottom, bar.y) if device in upper else (bar.bottom, device.box.y)
+        top, bottom = (
+            (device.box.bottom, switch.y) if device in upper else (switch.bottom, device.box.y)
+        )
         scene.ribbons.append(Ribbon(device.box.middle, top, bottom, count, links.expected))
     return y
 
@@ -338,10 +340,10 @@ class _Placer:
         for column in used:
             width = sizes.width(column)
             if isinstance(column, tree.Branch):
-                bar = self._at(x, self.title + BAR_PITCH * level, width, BAR)
-                self.scene.bars.append(Bar(bar, column))
-                self._path(parent, bar)
-                self.columns(columns(column.children, sizes), x, level + 1, bar)
+                beam = self._at(x, self.title + BAR_PITCH * level, width, BAR)
+                self.scene.bars.append(Bar(beam, column))
+                self._path(parent, beam)
+                self.columns(columns(column.children, sizes), x, level + 1, beam)
             elif isinstance(column, tree.Leaf):
                 card = self._at(x, self._devices, width, sizes.gpu_height)
                 self.scene.devices.append(Device(card, column))

@@ -93,20 +93,20 @@ def _paths(scene: layout.Scene) -> Iterable[str]:
 
 
 def _bars(scene: layout.Scene) -> Iterable[str]:
-    for bar in scene.bars:
-        label = bar.branch.label
-        if text_width(label, 11) > bar.box.width - 12:
+    for beam in scene.bars:
+        label = beam.branch.label
+        if text_width(label, 11) > beam.box.width - 12:
             label = label.split(" 0")[0] if " 0" in label else label
         yield card.rectangle(
-            "bridge" if bar.branch.kind == tree.HOST_BRIDGE else "switch", bar.box, 4
+            "bridge" if beam.branch.kind == tree.HOST_BRIDGE else "switch", beam.box, 4
         )
-        shown = fit(label, 11, bar.box.width - 8)
+        shown = fit(label, 11, beam.box.width - 8)
         yield text(
             "bar barink mid",
-            bar.box.middle,
-            bar.box.y + 14,
+            beam.box.middle,
+            beam.box.y + 14,
             shown,
-            hint=bar.branch.label if shown != bar.branch.label else "",
+            hint=beam.branch.label if shown != beam.branch.label else "",
         )
 
 

@@ -96,7 +96,7 @@ def random_machines(draw: st.DrawFn) -> Machine:
 def check_places(machine: Machine) -> None:
     scene = scene_of(machine)
     panels = [shape.box for shape in scene.panels]
-    inner = [bar.box for bar in scene.bars] + [device.box for device in scene.devices]
+    inner = [beam.box for beam in scene.bars] + [device.box for device in scene.devices]
     outer = [*panels, scene.nvswitch] if scene.nvswitch else panels
     for boxes in (outer, inner):
         for one, other in itertools.combinations(boxes, 2):
@@ -166,7 +166,7 @@ def test_a_dgx_a100_has_its_switches_and_all_twelve_links_of_each_gpu():
     assert scene.nvswitch is not None
     assert [(ribbon.count, ribbon.expected) for ribbon in scene.ribbons] == [(12, 12)] * 8
     assert "6 × NVSwitch · 12 NVLinks to each GPU" in words(svg.render(machine))
-    assert [bar.branch.kind for bar in scene.bars].count("switch") == 12
+    assert [beam.branch.kind for beam in scene.bars].count("switch") == 12
     assert svg.render(machine).count('class="link"') == 8 * 12
 
 
@@ -281,8 +281,8 @@ def test_an_adapter_that_is_far_from_all_gpus_stands_apart():
 
 
 def test_functions_of_one_card_are_not_a_switch():
-    bars = [bar.branch for bar in scene_of(machines.workstation()).bars]
-    assert [bar.label for bar in bars] == [
+    bars = [beam.branch for beam in scene_of(machines.workstation()).bars]
+    assert [beam.label for beam in bars] == [
         "host bridge 0000:00",
         "PCIe switch 0000:01:00.0",
         "host bridge 0000:40",

@@ -24,7 +24,8 @@ class Core:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, change.Options]] = []
-        self.answer: change.Outcome | MigError = change.Outcome()
+        self.answer = change.Outcome()
+        self.error: MigError | None = None
         self.warnings: list[str] = []
 
     def apply(self, options: change.Options) -> change.Outcome:
@@ -35,8 +36,8 @@ class Core:
 
     def _tell(self, verb: str, options: change.Options) -> change.Outcome:
         self.asked.append((verb, options))
-        if isinstance(self.answer, MigError):
-            raise self.answer
+        if self.error is not None:
+            raise self.error
         return self.answer
 
 
@@ -134,7 +135,7 @@ def test_an_error_tells_what_was_done_all_the_same(
     changed: bool,
     actions: list[str],
 ) -> None:
-    core.answer = error
+    core.error = error
     status, result = run(capsys, layout="all-1g.5gb")
     assert status == 1
     assert (result["msg"], result["changed"], result["actions"]) == (str(error), changed, actions)

@@ -141,8 +141,10 @@ class Driver:
             return json.loads(stdout.readline())
 
         with process:
-            yield ask
-            stdin.close()
+            try:
+                yield ask
+            finally:
+                stdin.close()
 
 
 @pytest.fixture(scope="session")

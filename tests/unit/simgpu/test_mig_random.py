@@ -130,6 +130,6 @@ def test_random_layouts_follow_the_rule(worker: Callable[..., Any], steps: list[
             assert answer == {str(profile): capacity(layout, profile) for profile in A100}
         taken = [s for one in after for s in slices(*one)]
         assert len(taken) == len(set(taken))
-        assert len({id_ for id_, *_ in seen}) == len(seen)
+        assert len({one[0] for one in seen}) == len(seen)
         assert sum(A100[profile][1] for profile, _start in after) <= 7
         layout = after

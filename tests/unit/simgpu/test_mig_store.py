@@ -75,7 +75,7 @@ while answer(create, h, 19) == "object":
     made += 1
 print(made)
 """
-    processes = [start(simulated, fill) for _ in range(3)]
+    processes = [start(simulated, fill) for unused in range(3)]
     made = [int(process.communicate(timeout=20)[0]) for process in processes]
     assert sum(made) == 7
     seen = simulated.ask("out = instances(gpu())")

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,9 +38,11 @@ def entry(devices: object = "all", **more: Any) -> dict[str, Any]:
     return {**made, **{key.replace("_", "-"): value for key, value in more.items()}}
 
 
-def by_index(layout: object, gpus: list[GpuLayout] = HOST, **files: Any) -> dict[int, Wanted]:
+def by_index(
+    layout: object, gpus: Sequence[GpuLayout] = tuple(HOST), **files: Any
+) -> dict[int, Wanted]:
     configs = parse({"version": "v1", "mig-configs": files}) if files else {}
-    wanted = resolve(layout, configs, gpus).wanted
+    wanted = resolve(layout, configs, list(gpus)).wanted
     return {one.index: wanted[one.uuid] for one in gpus if one.uuid in wanted}
 
 

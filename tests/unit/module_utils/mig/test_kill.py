@@ -55,7 +55,11 @@ def sweep(built: Callable[[str], Path], tmp_path: Path) -> Sweep:
 def devices(view: dict[str, Any]) -> list[list[str]]:
     """Profile and place of every MIG device, by GPU."""
     return [
-        [f"{one['profile']}@{one['start']}" for one in gpu["instances"] for _ in one["devices"]]
+        [
+            f"{one['profile']}@{one['start']}"
+            for one in gpu["instances"]
+            for unused in one["devices"]
+        ]
         for gpu in view["gpus"][:2]
     ]
 

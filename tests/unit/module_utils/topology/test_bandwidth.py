@@ -147,7 +147,7 @@ def test_a_run_with_wrong_values_is_no_measurement() -> None:
         bandwidth.bus_bandwidth(NCCL.replace("values : 0 OK", "values : 3 FAILED"))
 
 
-@pytest.mark.parametrize("text", ["", NCCL.replace("220.921", "nan"), NCCL.split("# Avg")[0]])
+@pytest.mark.parametrize("text", ["", NCCL.replace("220.921", "nan"), NCCL.partition("# Avg")[0]])
 def test_a_run_that_did_not_end_is_no_measurement(text: str) -> None:
     with pytest.raises(TopologyError, match="no line 'Avg bus bandwidth' with a number"):
         bandwidth.bus_bandwidth(text)
