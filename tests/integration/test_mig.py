@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from conftest import LabHost, Run
 
 LAYOUT = [
@@ -49,14 +50,10 @@ def pid(host: LabHost, container: str) -> str:
     return host.sh("docker inspect --format '{{.State.Pid}}' " + container)
 
 
-def test_a_layout_is_planned_made_kept_over_a_reboot_and_undone(host: LabHost) -> None:
-    planned = mig(host, "--check", "--diff", layout=LAYOUT)
-    assert planned.rc == 0, planned.output
-    assert "3g.20gb@" in planned.output
-    assert slices(host) == {}, "check mode changed a GPU"
-
-    made = mig(host, layout=LAYOUT)
+def test_a_layout_is_made_kept_over_a_reboot_and_undone(host: LabHost) -> None:
+    made = mig(host, "--diff", layout=LAYOUT)
     assert made.rc == 0, made.output
+    assert "+  3g.20gb@" in made.output
     assert slices(host) == SLICES
 
     # MG-001: instances do not survive a reboot; MG-008: the specification must know the new ones.
@@ -75,9 +72,9 @@ def test_a_layout_is_planned_made_kept_over_a_reboot_and_undone(host: LabHost) -
     host.sh("docker start sliced")
 
     # An idle container that was given the device is in the way as well.
-    refused = mig(host, "-e", "mig_undo=true")
-    assert refused.rc != 0
-    assert "sliced" in refused.output
+    refused = host.sh("steadygpu mig undo 2>&1; echo status $?")
+    assert "sliced" in refused
+    assert refused.endswith("status 1")
     assert slices(host) == SLICES
     assert pid(host, "sliced") != "0"
 
@@ -102,11 +99,40 @@ def test_a_job_on_a_gpu_is_named_and_left_alone(host: LabHost) -> None:
     unit = "[Service]\\nExecStart=/usr/local/sbin/simgpu hold 5 --name nv-hostengine\\n"
     host.sh(f"printf '{unit}' > /etc/systemd/system/monitor.service && systemctl start monitor")
     layout = [{"devices": [5], "mig-enabled": True, "mig-devices": {"2g.10gb": 3}}]
-    watched = mig(host, layout=layout)
-    assert watched.rc != 0
-    assert "nv-hostengine" in watched.output
+    assert "nv-hostengine" in host.sh("steadygpu mig show")
     allowed = mig(host, "-e", '{"mig_stop": ["monitor.service"]}', layout=layout)
     assert allowed.rc == 0, allowed.output
     assert slices(host) == {5: ["2g.10gb"] * 3}
     assert host.sh("systemctl is-active monitor") == "active"
     assert pid(host, "training") == job
+
+
+@pytest.mark.sweep
+def test_a_mode_that_waits_for_a_reboot_is_never_forced(host: LabHost) -> None:
+    """MG-002 on a GPU that only a reboot resets, as one that is passed through to a VM."""
+    host.sh("simgpu set gpu.3.mig_reset reboot")
+    layout = [{"devices": [3], "mig-enabled": True, "mig-devices": {"2g.10gb": 3}}]
+
+    stopped = mig(host, layout=layout)
+    assert stopped.rc != 0
+    assert "mig_reboot: true" in stopped.output
+    left = mig(host, "-e", '{"mig_reboot": false}', layout=layout)
+    assert left.rc == 0, left.output
+    assert slices(host) == {}
+
+    boot = host.sh("cat /proc/sys/kernel/random/boot_id")
+    rebooted = mig(host, "-e", '{"mig_reboot": true}', layout=layout)
+    assert rebooted.rc == 0, rebooted.output
+    assert host.sh("cat /proc/sys/kernel/random/boot_id") != boot
+    assert slices(host) == {3: ["2g.10gb"] * 3}
+
+
+@pytest.mark.sweep
+def test_a_hopper_forgets_its_mode_at_a_reboot_and_gets_it_back(host: LabHost) -> None:
+    host.sh("simgpu load hgx-h100")
+    made = mig(host, layout="all-balanced")
+    assert made.rc == 0, made.output
+    cut = slices(host)
+    assert cut == {gpu: ["1g.10gb", "1g.10gb", "2g.20gb", "3g.40gb"] for gpu in range(8)}
+    host.reboot()
+    assert slices(host) == cut
