@@ -5,7 +5,7 @@
 """The command ``steadygpu nccl``: is the topology file of this host still for this host?
 
 Hardware changes while a host is off, and no playbook runs at boot. With ``--withdraw`` this is
-what a boot unit runs before the container engine starts.
+what steadygpu-nccl.service runs before the container engine starts.
 """
 
 from __future__ import annotations
@@ -30,13 +30,17 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         action="store_true",
         help="keep a stale file out of containers that start from now on",
     )
+    nccl.add_argument("--path", help="the topology file, where it is not the module's default")
+    nccl.add_argument("--spec-path", help="its CDI specification, likewise")
     nccl.set_defaults(run=_check)
 
 
 def _check(arguments: argparse.Namespace) -> int:
     from ansible_collections.steadygpu.host.plugins.module_utils.nccl import host, manage
 
-    plan = manage.withdraw_stale(host.read(), manage.Wanted())
+    given = {"file_path": arguments.path, "spec_path": arguments.spec_path}
+    wanted = manage.Wanted(**{key: path for key, path in given.items() if path is not None})
+    plan = manage.withdraw_stale(host.read(), wanted)
     print(f"nccl topology: {plan.found.status}")
     if plan.failure:
         print(plan.failure)
@@ -44,7 +48,7 @@ def _check(arguments: argparse.Namespace) -> int:
         if arguments.withdraw:
             manage.carry_out(plan)
     except OSError as error:
-        print(f"steadygpu: {manage.Wanted().spec_path}: {error}", file=sys.stderr)
+        print(f"steadygpu: {wanted.spec_path}: {error}", file=sys.stderr)
         return 1
     for action in plan.actions:
         print(action if arguments.withdraw else f"with --withdraw: {action}")

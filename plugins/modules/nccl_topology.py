@@ -20,12 +20,19 @@ description:
   - A file that was made for another tree is stale. It does not stay injected. The module withdraws
     it, says so, and fails until it is given a file of the new tree. Containers that ask for the
     device start all the same, without a topology file.
+  - Hardware changes while a host is off. So with a file the module writes and enables
+    C(steadygpu-nccl.service), which withdraws a stale file at boot, before any container engine
+    starts. It holds them back for two minutes at most and stops none from starting.
+  - The unit runs C(/usr/local/bin/steadygpu), which the role P(steadygpu.host.agent#role) installs.
+    Without the command systemd skips the unit, and the module warns.
+  - No C(systemctl daemon-reload) is run. The unit is read at the next boot.
   - Containers that are running keep the file they were started with.
   - See C(docs/nccl.md) of the collection.
 options:
   state:
     description:
-      - Whether containers are offered a topology file.
+      - Whether containers are offered a topology file. With V(absent) the unit goes too, before
+        the files.
     type: str
     choices: [present, absent]
     default: present
@@ -74,6 +81,8 @@ options:
   takeover:
     description:
       - Replace or remove files at O(path) and O(spec_path) that are not of this module.
+      - A unit C(steadygpu-nccl.service) that is not of this module, or is masked, is always left
+        alone. With O(state=present) the module then fails.
     type: bool
     default: false
   path:

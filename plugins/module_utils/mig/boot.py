@@ -15,16 +15,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..atomic import fsync_directory, read_text, remove, write_atomic
+from .. import boot_unit
+from ..atomic import read_text, remove, write_atomic
+from ..boot_unit import COMMAND
 from ..process import CommandMissingError, run
 from . import cdi, targets
 from .model import MigError
 
 CONFIG = "/etc/steadygpu/mig.json"
-UNIT = "steadygpu-mig.service"
-_UNIT_DIRECTORY = "/etc/systemd/system"
-_LINK = f"{_UNIT_DIRECTORY}/multi-user.target.wants/{UNIT}"
-COMMAND = "/usr/local/bin/steadygpu"
 # How long the unit waits for the driver, and for each of its answers.
 DEADLINE_S = 60
 # When the run ends itself, in good order. systemd, which would end it anywhere, comes later.
@@ -32,13 +30,9 @@ BUDGET_S = 150
 _TIMEOUT_S = 180
 _VERSION = 1
 
-# Who must not run, or not see the GPUs, before the instances are there. Names that are not
-# on the host are no error in Before=.
+# Who must not run, or not see the GPUs, before the instances are there.
 _BEFORE = (
-    "docker.service containerd.service podman.service podman-restart.service crio.service "
-    "kubelet.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service "
-    "snap.docker.dockerd.service snap.microk8s.daemon-containerd.service lxc.service "
-    "incus.service snap.lxd.daemon.service "
+    f"{boot_unit.ENGINES} "
     "nvidia-cdi-refresh.service nvidia-persistenced.service nvidia-dcgm.service dcgm.service "
     "display-manager.service slurmd.service"
 )
@@ -61,6 +55,7 @@ ExecStart={COMMAND} mig apply --boot
 [Install]
 WantedBy=multi-user.target
 """
+_UNIT = boot_unit.BootUnit("steadygpu-mig.service", _TEXT)
 
 
 @dataclass(frozen=True)
@@ -99,41 +94,40 @@ def merged(former: Config | None, gpus: Sequence[targets.Target]) -> tuple[targe
 
 
 def persist(config: Config, check_mode: bool, root: str = "/") -> list[str]:
-    """Write the file and the unit, and enable it. Returns the actions; raises OSError."""
+    """Write the file and the unit, and enable it.
+
+    Returns the actions; raises MigError for a unit that is not ours, and OSError.
+    """
     document = {
         "version": _VERSION,
         "cdi": None if config.cdi is None else dict(vars(config.cdi)),
         "gpus": targets.to_json(config.gpus),
     }
-    wanted = {
-        CONFIG: json.dumps(document, indent=2, sort_keys=True) + "\n",
-        f"{_UNIT_DIRECTORY}/{UNIT}": _TEXT,
-    }
+    text = json.dumps(document, indent=2, sort_keys=True) + "\n"
+    refuse_foreign(root)
     actions = []
-    for path, text in wanted.items():
-        if read_text(_below(root, path)) != text:
-            actions.append(f"write {path}")
-            if not check_mode:
-                write_atomic(_below(root, path), text, mode=0o644)
-    if not os.path.islink(_below(root, _LINK)):
-        actions.append(f"enable {UNIT}")
+    if read_text(_below(root, CONFIG)) != text:
+        actions.append(f"write {CONFIG}")
         if not check_mode:
-            _enable(root)
-    return actions
+            write_atomic(_below(root, CONFIG), text, mode=0o644)
+    return actions + boot_unit.install(_UNIT, check_mode, root)
+
+
+def refuse_foreign(root: str = "/") -> None:
+    """Raises MigError where the boot unit is not ours: to be asked before a GPU is changed."""
+    try:
+        boot_unit.refuse_foreign(_UNIT, root)
+    except boot_unit.ForeignUnitError as error:
+        raise MigError(str(error)) from error
 
 
 def forget(check_mode: bool, root: str = "/") -> list[str]:
     """Nothing comes back at the next boot. Returns the actions; raises OSError."""
-    actions = []
-    if os.path.islink(_below(root, _LINK)):
-        actions.append(f"disable {UNIT}")
+    actions = boot_unit.remove(_UNIT, check_mode, root)
+    if os.path.exists(_below(root, CONFIG)):
+        actions.append(f"remove {CONFIG}")
         if not check_mode:
-            remove(_below(root, _LINK))
-    for path in (f"{_UNIT_DIRECTORY}/{UNIT}", CONFIG):
-        if os.path.exists(_below(root, path)):
-            actions.append(f"remove {path}")
-            if not check_mode:
-                remove(_below(root, path))
+            remove(_below(root, CONFIG))
     return actions
 
 
@@ -148,18 +142,6 @@ def start_later() -> list[str]:
     except CommandMissingError as error:
         return [f"run yourself: steadygpu mig resume ({error})"]
     return [] if done.ok else [f"run yourself: steadygpu mig resume ({done.said})"]
-
-
-def _enable(root: str) -> None:
-    """Make the link that ``systemctl enable`` makes, without the daemon-reload that it adds.
-
-    A reload can take the GPU from containers of the legacy hook, and the next boot reads the
-    unit anyway.
-    """
-    link = _below(root, _LINK)
-    os.makedirs(os.path.dirname(link), mode=0o755, exist_ok=True)
-    os.symlink(f"{_UNIT_DIRECTORY}/{UNIT}", link)
-    fsync_directory(os.path.dirname(link))
 
 
 def _below(root: str, path: str) -> str:

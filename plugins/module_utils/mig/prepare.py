@@ -61,6 +61,8 @@ def prepare(
     stop_set: StopSet,
 ) -> Prepared:
     """Plans that may be carried out. Raises MigError for all that is refused."""
+    if options.persist and not options.boot:
+        boot.refuse_foreign(options.root)
     plans = decide.plans(reading, asked)
     if not any(plan.steps for plan in plans):
         # Nobody is looked for where nothing is to be done.

@@ -6,5 +6,5 @@
 
 ``syntax`` reads a file as NCCL does, ``judge`` decides whether it fits the host that ``host``
 read, ``generate`` makes one, ``fingerprint`` stamps it, ``carrier`` is the CDI spec, ``gate``
-measures, and ``manage`` plans and writes.
+measures, ``boot`` is the unit that withdraws a stale file, and ``manage`` plans and writes.
 """

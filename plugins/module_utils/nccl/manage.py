@@ -7,15 +7,18 @@
 Two files make a pair: the topology, and the spec that hands it to containers. The topology is
 written first and the spec removed first, each atomically, so a kill at any place leaves either
 nothing injected or a complete pair. Containers that run keep the file they were started with.
+
+The unit that guards the pair at boot is written last and removed first: alone it has nothing to do.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from .. import boot_unit
 from ..atomic import read_text, remove, write_atomic
 from ..topology.model import TopologyError
-from . import carrier, fingerprint, generate, judge, syntax
+from . import boot, carrier, fingerprint, generate, judge, syntax
 from .fingerprint import Stamp
 from .host import Host
 
@@ -23,7 +26,7 @@ from .host import Host
 @dataclass(frozen=True)
 class Wanted:
     """``content`` is a topology file's text, None to make one from the host's own tree.
-    ``fingerprint`` pins the tree that the content is for.
+    ``fingerprint`` pins the tree that the content is for. ``root`` is where the boot unit goes.
     """
 
     content: str | None = None
@@ -31,6 +34,12 @@ class Wanted:
     takeover: bool = False
     file_path: str = carrier.FILE_PATH
     spec_path: str = carrier.SPEC_PATH
+    root: str = "/"
+
+    @property
+    def unit(self) -> boot_unit.BootUnit:
+        """What checks this pair at boot."""
+        return boot.unit(self.file_path, self.spec_path)
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,8 @@ class Found:
 @dataclass(frozen=True)
 class Plan:
     """The pair before and after. ``failure`` is why the wanted state cannot be; ``after`` and
-    ``spec_after`` are then what must be all the same. None is "no such file".
+    ``spec_after`` are then what must be all the same. None is "no such file". ``unit_actions``
+    are those of the boot unit, which goes where ``after`` goes; they are among ``actions`` too.
     """
 
     wanted: Wanted
@@ -68,11 +78,13 @@ class Plan:
     warnings: tuple[str, ...] = ()
     failure: str | None = None
     to_measure: bool = False
+    unit_actions: tuple[str, ...] = ()
 
     @property
     def changed(self) -> bool:
         """Would a file be written or removed?"""
-        return (self.after, self.spec_after) != (self.found.text, self.found.spec_text)
+        pair = (self.after, self.spec_after) != (self.found.text, self.found.spec_text)
+        return pair or bool(self.unit_actions)
 
 
 def look(host: Host, wanted: Wanted) -> Found:
@@ -98,7 +110,8 @@ def plan_present(host: Host, wanted: Wanted) -> Plan:
         return _untouched(wanted, found, _foreign(wanted, found))
     try:
         body, stamp, warnings = _candidate(host, wanted, found)
-    except TopologyError as error:
+        unit_actions = tuple(boot_unit.install(wanted.unit, check_mode=True, root=wanted.root))
+    except (TopologyError, boot_unit.ForeignUnitError) as error:
         return _refusal(wanted, found, str(error))
     after, spec_after = fingerprint.stamped(stamp, body), carrier.spec(wanted.file_path)
     actions = []
@@ -109,23 +122,39 @@ def plan_present(host: Host, wanted: Wanted) -> Plan:
         verb = "create" if found.spec_text is None else "replace"
         name = f"{carrier.KIND}={carrier.DEVICE}"
         actions.append(f"{verb} {wanted.spec_path}: containers that ask for {name} get the file")
-    plan = Plan(
-        wanted, found, after, spec_after, tuple(actions), stamp.fingerprint, tuple(warnings)
+    return Plan(
+        wanted,
+        found,
+        after,
+        spec_after,
+        (*actions, *unit_actions),
+        stamp.fingerprint,
+        warnings=(*warnings, *boot.warnings(wanted.root)),
+        to_measure=after != found.text or not found.injected,
+        unit_actions=unit_actions,
     )
-    return replace(plan, to_measure=after != found.text or not found.injected)
 
 
 def plan_absent(host: Host, wanted: Wanted) -> Plan:
-    """The pair is to go. Raises OSError."""
+    """The pair and its unit are to go. Raises OSError."""
     found = look(host, wanted)
     if found.status == "foreign" and not wanted.takeover:
         return _untouched(wanted, found, _foreign(wanted, found))
+    unit_actions = tuple(boot_unit.remove(wanted.unit, check_mode=True, root=wanted.root))
     actions = [
         f"remove {path}"
         for path, text in ((wanted.spec_path, found.spec_text), (wanted.file_path, found.text))
         if text is not None
     ]
-    return Plan(wanted, found, None, None, tuple(actions), found.now.fingerprint)
+    return Plan(
+        wanted,
+        found,
+        None,
+        None,
+        (*unit_actions, *actions),
+        found.now.fingerprint,
+        unit_actions=unit_actions,
+    )
 
 
 def refused(plan: Plan, reason: str) -> Plan:
@@ -136,6 +165,8 @@ def refused(plan: Plan, reason: str) -> Plan:
 def carry_out(plan: Plan) -> None:
     """Write or remove what differs, in the order that keeps the pair whole. Raises OSError."""
     wanted, found = plan.wanted, plan.found
+    if plan.unit_actions and plan.after is None:
+        boot_unit.remove(wanted.unit, check_mode=False, root=wanted.root)
     if plan.spec_after is None and found.spec_text is not None:
         remove(wanted.spec_path)
     if plan.after is None and found.text is not None:
@@ -144,6 +175,8 @@ def carry_out(plan: Plan) -> None:
         write_atomic(wanted.file_path, plan.after)
     if plan.spec_after is not None and plan.spec_after != found.spec_text:
         write_atomic(wanted.spec_path, plan.spec_after)
+    if plan.unit_actions and plan.after is not None:
+        boot_unit.install(wanted.unit, check_mode=False, root=wanted.root)
 
 
 def withdraw_stale(host: Host, wanted: Wanted) -> Plan:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ class Play:
         self.fake.as_in(CONTENT)
         self.file = directory / "nccl-topology.xml"
         self.spec = directory / "steadygpu-nccl.json"
+        self.unit = directory / "root/etc/systemd/system/steadygpu-nccl.service"
         self.tests = directory / "nccl-tests"
         self.user: str | None = None
         self.warnings: list[str] = []
@@ -60,6 +62,8 @@ def play(
     devices = [Device(index, minor=index) for index in range(4)]
     read = host.read
     monkeypatch.setattr(nccl_topology.host, "read", lambda: read(made.fake.root, "x86_64"))
+    wanted = functools.partial(nccl_topology.manage.Wanted, root=str(made.fake.root))
+    monkeypatch.setattr(nccl_topology.manage, "Wanted", wanted)
     # Where the controller's code is loaded too, a warning goes to its display, not to the result.
     monkeypatch.setattr(
         nccl_topology.AnsibleModule, "warn", lambda module, text: made.warnings.append(text)
@@ -72,10 +76,13 @@ def play(
 def test_check_run_again_and_remove(play: Play) -> None:
     status, predicted = play.run(_ansible_check_mode=True)
     assert (status, predicted["changed"], play.file.exists()) == (0, True, False)
+    assert not play.unit.exists()
     assert predicted["gate"]["reason"] == "check mode runs nothing on a GPU"
     _status, done = play.run()
     assert (done["changed"], done["status"], done["injected"]) == (True, "absent", True)
     assert done["actions"] == predicted["actions"]
+    assert done["actions"][-1] == "enable steadygpu-nccl.service"
+    assert f'--spec-path "{play.spec}"' in play.unit.read_text()
     assert done["device"] == "steadygpu.dev/nccl=topology"
     assert done["diff"][0]["after"] == play.file.read_text()
     assert any("NCCL takes for 8 GT/s" in text for text in play.warnings)
@@ -85,7 +92,8 @@ def test_check_run_again_and_remove(play: Play) -> None:
     assert again["fingerprint"] == done["fingerprint"]
     _status, gone = play.run(state="absent", content=None)
     assert (gone["changed"], gone["injected"]) == (True, False)
-    assert [play.file.exists(), play.spec.exists()] == [False, False]
+    assert gone["actions"][0] == "disable steadygpu-nccl.service"
+    assert [play.file.exists(), play.spec.exists(), play.unit.exists()] == [False] * 3
 
 
 @pytest.mark.parametrize(
@@ -99,6 +107,7 @@ def test_bandwidth_decides_whether_the_file_is_used(
     ended, result = play.run()
     assert (ended, result["gate"]["status"]) == (status, gate)
     assert play.spec.exists() == play.file.exists() == result["injected"] == (status == 0)
+    assert play.unit.exists() == (status == 0)
     assert result["gate"]["before_gbs"] == 41.6
     if status:
         assert f"bandwidth is {gate}" in result["msg"]

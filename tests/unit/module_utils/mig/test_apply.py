@@ -65,6 +65,17 @@ def test_check_mode_on_a_bare_host_says_that_the_plan_is_not_known(
     assert not (tmp_path / "mig").exists()
 
 
+def test_somebody_elses_boot_unit_is_a_refusal_before_the_first_change(host: Host) -> None:
+    unit = host.file("/etc/systemd/system/steadygpu-mig.service")
+    unit.parent.mkdir(parents=True)
+    unit.write_text("[Unit]\nDescription=by hand\n")
+    refused = host.do("apply", HALVES)
+    assert "not of steadygpu.host" in refused["error"]
+    assert not refused["wrote"]
+    assert not host.view()["gpus"][0]["mig"]["current"]
+    assert unit.read_text() == "[Unit]\nDescription=by hand\n"
+
+
 def test_what_check_mode_says_is_what_is_done(host: Host) -> None:
     planned = host.do("foresee", MIXED)
     done = host.apply(MIXED)

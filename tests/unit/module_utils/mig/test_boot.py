@@ -59,6 +59,16 @@ def test_check_mode_says_the_same_and_writes_nothing(tmp_path: Path) -> None:
     assert [path for path in tmp_path.rglob("*") if not path.is_dir()] == []
 
 
+def test_a_masked_unit_is_left_alone_and_nothing_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / UNIT
+    path.parent.mkdir(parents=True)
+    path.symlink_to("/dev/null")
+    with pytest.raises(MigError, match=r"systemctl unmask steadygpu-mig\.service"):
+        boot.persist(boot.Config((OFF,)), check_mode=False, root=str(tmp_path))
+    assert boot.forget(check_mode=False, root=str(tmp_path)) == []
+    assert [one for one in tmp_path.rglob("*") if not one.is_dir() or one.is_symlink()] == [path]
+
+
 def test_the_unit_runs_before_every_engine_and_cannot_keep_one_from_starting(
     unit: configparser.RawConfigParser,
 ) -> None:

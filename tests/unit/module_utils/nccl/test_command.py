@@ -21,10 +21,12 @@ from steadygpu_agent import nccl
 CONTENT = recorded("azure-ndv2-topo.xml")
 
 
-def _run(*argv: str) -> int:
+def _run(directory: Path, *argv: str) -> int:
+    """As the unit runs it, where the files are not in their usual places."""
     parser = argparse.ArgumentParser()
     nccl.register(parser.add_subparsers())
-    arguments = parser.parse_args(["nccl", *argv])
+    places = ["--path", str(directory / "nccl.xml"), "--spec-path", str(directory / "nccl.json")]
+    arguments = parser.parse_args(["nccl", *places, *argv])
     status: int = arguments.run(arguments)
     return status
 
@@ -35,17 +37,21 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeHost:
     made = FakeHost(tmp_path / "root")
     made.as_in(CONTENT)
     wanted = manage.Wanted(
-        content=CONTENT, file_path=str(tmp_path / "nccl.xml"), spec_path=str(tmp_path / "nccl.json")
+        content=CONTENT,
+        file_path=str(tmp_path / "nccl.xml"),
+        spec_path=str(tmp_path / "nccl.json"),
+        root=str(made.root),
     )
     read = host.read
     monkeypatch.setattr(host, "read", lambda: read(made.root, "x86_64"))
-    monkeypatch.setattr(manage, "Wanted", lambda: wanted)
     manage.carry_out(manage.plan_present(host.read(), wanted))
     return made
 
 
-def test_a_fresh_file_is_said_to_fit(fake: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run("--withdraw") == 0
+def test_a_fresh_file_is_said_to_fit(
+    fake: FakeHost, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(tmp_path, "--withdraw") == 0
     assert capsys.readouterr().out == "nccl topology: fresh\n"
 
 
@@ -53,12 +59,12 @@ def test_a_stale_file_is_named_and_withdrawn_only_when_asked(
     fake: FakeHost, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fake.remove("0008:00:00.0")
-    assert _run() == 3
+    assert _run(tmp_path) == 3
     said = capsys.readouterr().out
     assert "nccl topology: stale" in said
     assert "was: gpu 0008:00:00.0" in said
     assert "with --withdraw: withdraw" in said
     assert "NCCL_TOPO_FILE" in (tmp_path / "nccl.json").read_text()
-    assert _run("--withdraw") == 3
+    assert _run(tmp_path, "--withdraw") == 3
     assert "NCCL_TOPO_FILE" not in (tmp_path / "nccl.json").read_text()
-    assert _run("--withdraw") == 3
+    assert _run(tmp_path, "--withdraw") == 3

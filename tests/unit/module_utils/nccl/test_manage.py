@@ -42,6 +42,7 @@ class Machine:
             content=CONTENT,
             file_path=str(directory / "etc/nccl-topology.xml"),
             spec_path=str(directory / "cdi/steadygpu-nccl.json"),
+            root=str(directory / "host"),
         )
 
     @property
@@ -51,6 +52,14 @@ class Machine:
     @property
     def spec(self) -> Path:
         return Path(self.wanted.spec_path)
+
+    @property
+    def unit(self) -> Path:
+        return Path(self.wanted.root + self.wanted.unit.path)
+
+    @property
+    def enabled(self) -> bool:
+        return Path(self.wanted.root + self.wanted.unit.link).is_symlink()
 
     def plan(self, **changes: Any) -> manage.Plan:
         """What `state: present` decides now."""
@@ -77,7 +86,7 @@ def machine(tmp_path: Path) -> Machine:
 def test_tp_004_a_virtual_machine_gets_the_real_layout(machine: Machine) -> None:
     assert "cannot be guessed" in (machine.plan(content=None).failure or "")
     plan = machine.apply()
-    assert (plan.failure, plan.found.status, len(plan.actions)) == (None, "absent", 2)
+    assert (plan.failure, plan.found.status, len(plan.actions)) == (None, "absent", 4)
     assert "for 8 GPUs and 8 NICs" in plan.actions[0]
     assert machine.file.read_text().endswith(CONTENT)
     assert machine.edits() == {
@@ -203,14 +212,52 @@ def test_a_foreign_file_is_left_alone(machine: Machine, which: str) -> None:
     assert machine.plan().found.status == "fresh"
 
 
-def test_absent_removes_both_once(machine: Machine) -> None:
+def test_absent_removes_all_once(machine: Machine) -> None:
     machine.apply()
     seen = host.read(machine.fake.root)
     plan = manage.plan_absent(seen, machine.wanted)
     manage.carry_out(plan)
-    assert plan.actions == (f"remove {machine.spec}", f"remove {machine.file}")
+    assert plan.actions == (
+        "disable steadygpu-nccl.service",
+        "remove /etc/systemd/system/steadygpu-nccl.service",
+        f"remove {machine.spec}",
+        f"remove {machine.file}",
+    )
     assert [machine.spec.exists(), machine.file.exists()] == [False, False]
+    assert [machine.unit.exists(), machine.enabled] == [False, False]
     assert manage.plan_absent(seen, machine.wanted).changed is False
+
+
+def test_a_unit_that_is_gone_comes_back_and_is_no_reason_to_measure(machine: Machine) -> None:
+    machine.apply()
+    machine.unit.unlink()
+    plan = machine.apply()
+    assert plan.actions == ("write /etc/systemd/system/steadygpu-nccl.service",)
+    assert (plan.changed, plan.to_measure) == (True, False)
+    assert machine.plan().changed is False
+
+
+def test_a_unit_of_somebody_else_keeps_the_file_from_being_offered(machine: Machine) -> None:
+    machine.unit.parent.mkdir(parents=True)
+    machine.unit.write_text("[Service]\nExecStart=/bin/true\n")
+    plan = machine.apply(takeover=True)
+    assert "steadygpu-nccl.service is not of steadygpu.host" in (plan.failure or "")
+    assert [plan.changed, machine.file.exists(), machine.spec.exists()] == [False] * 3
+
+
+def test_a_stale_file_is_withdrawn_and_its_unit_stays(machine: Machine) -> None:
+    machine.apply()
+    _moved(machine)
+    assert len(machine.apply().actions) == 1
+    assert machine.enabled
+
+
+def test_a_host_without_the_command_is_warned_of(machine: Machine) -> None:
+    assert "/usr/local/bin/steadygpu" in machine.plan().warnings[-1]
+    command = Path(machine.wanted.root) / "usr/local/bin/steadygpu"
+    command.parent.mkdir(parents=True)
+    command.write_text("")
+    assert "/usr/local/bin/steadygpu" not in "".join(machine.plan().warnings)
 
 
 def test_a_boot_withdraws_only_what_is_stale(machine: Machine) -> None:
@@ -233,7 +280,7 @@ def test_a_withdrawn_topology_comes_back_with_the_tree(machine: Machine) -> None
     assert "NCCL_TOPO_FILE" in machine.edits()["env"][0]
 
 
-_STEPS = ("open", "fsync", "fchmod", "replace", "unlink", "makedirs")
+_STEPS = ("open", "fsync", "fchmod", "replace", "unlink", "makedirs", "symlink")
 
 
 def _killed_at(step: int, plan: manage.Plan) -> bool:
@@ -269,7 +316,14 @@ def _killed_at(step: int, plan: manage.Plan) -> bool:
 
 
 def _is_whole(machine: Machine) -> bool:
-    """Nothing is injected, or the file that is injected is there, stamped and complete."""
+    """Nothing is injected, or the file that is injected is there, stamped and complete.
+
+    And the unit never outlives what it guards, nor is enabled before it is written.
+    """
+    if machine.unit.exists() and not machine.spec.exists():
+        return False
+    if machine.enabled and not machine.unit.exists():
+        return False
     if carrier.state(machine.spec.read_text() if machine.spec.exists() else None) != "injected":
         return True
     stamp, body = fingerprint.split(machine.file.read_text())
@@ -301,8 +355,11 @@ def test_kill_9_at_every_step(tmp_path: Path, change: str) -> None:
         if change == "remove":
             manage.carry_out(manage.plan_absent(host.read(machine.fake.root), machine.wanted))
             assert [machine.spec.exists(), machine.file.exists()] == [False, False]
+            assert [machine.unit.exists(), machine.enabled] == [False, False]
         else:
             machine.apply(content=plan.wanted.content)
             assert machine.spec.read_text() == plan.spec_after
             assert machine.file.read_text() == plan.after
-    assert step > {"install": 8, "replace": 4, "withdraw": 4, "remove": 3}[change]
+            assert machine.unit.exists()
+            assert machine.enabled
+    assert step > {"install": 14, "replace": 4, "withdraw": 4, "remove": 7}[change]
