@@ -41,7 +41,8 @@ test: deps ## run every lane, then sum up; a lane alone: make lint, make unit, â
 $(LANES): deps
 	@.ci/lane $@
 
-sweep: deps ## the stories that are longer than a lane may take, every simulated machine among them
+sweep: deps ## every cut, and the stories that are longer than a lane may take
+	@pytest -q --numprocesses 2 -m sweep tests/cuts
 	@STORIES=sweep .ci/lanes/integration
 
 bench: deps agent ## measure what docs/ states, on lab hosts

@@ -12,7 +12,7 @@ import pkgutil
 import sys
 from collections.abc import Sequence
 
-from steadygpu_agent import facts_command, mig, nccl, topo
+from steadygpu_agent import checkpoint, facts_command, mig, nccl, topo
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,6 +43,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"steadygpu {version()}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (facts_command, topo, mig, nccl):
+    for command in (facts_command, topo, mig, nccl, checkpoint):
         command.register(commands)
     return parser

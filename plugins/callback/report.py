@@ -52,6 +52,9 @@ class CallbackModule(CallbackBase):
             report.facts = dict(facts)
         self._note_changes(report, result.task.get_name(), answer)
         report.checks += answer.get("checks") or []
+        # Roles used alone open one window after the other: the first goes back the whole way.
+        if answer.get("opened") and report.base is None:
+            report.base = str(answer.get("checkpoint"))
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         """Keep the checks and the message; a rescue that fails later says it better."""

@@ -13,8 +13,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from .atomic import fsync_directory, read_text, write_atomic
-from .atomic import remove as remove_file
+from . import vouched
+from .atomic import fsync_directory, read_text
 
 # What such a unit runs; the role ``agent`` installs it.
 COMMAND = "/usr/local/bin/steadygpu"
@@ -66,7 +66,7 @@ def install(unit: BootUnit, check_mode: bool, root: str = "/") -> list[str]:
     if read_text(_below(root, unit.path)) != unit.text:
         actions.append(f"write {unit.path}")
         if not check_mode:
-            write_atomic(_below(root, unit.path), unit.text, mode=0o644)
+            vouched.write(_below(root, unit.path), unit.text, mode=0o644, root=root)
     if not os.path.islink(_below(root, unit.link)):
         actions.append(f"enable {unit.name}")
         if not check_mode:
@@ -82,11 +82,11 @@ def remove(unit: BootUnit, check_mode: bool, root: str = "/") -> list[str]:
     if os.path.islink(_below(root, unit.link)):
         actions.append(f"disable {unit.name}")
         if not check_mode:
-            remove_file(_below(root, unit.link))
+            vouched.remove(_below(root, unit.link), root)
     if os.path.exists(_below(root, unit.path)):
         actions.append(f"remove {unit.path}")
         if not check_mode:
-            remove_file(_below(root, unit.path))
+            vouched.remove(_below(root, unit.path), root)
     return actions
 
 
@@ -102,6 +102,7 @@ def _is_foreign(unit: BootUnit, root: str) -> bool:
 def _enable(unit: BootUnit, root: str) -> None:
     link = _below(root, unit.link)
     os.makedirs(os.path.dirname(link), mode=0o755, exist_ok=True)
+    vouched.vouch_digest(link, f"link:{unit.path}", root)
     os.symlink(unit.path, link)
     fsync_directory(os.path.dirname(link))
 

@@ -21,7 +21,8 @@ class HostReport:
     """What was seen of one host while the playbook ran.
 
     ``facts`` is the newest ``gpu_host``; ``changes`` are the lines of what was done;
-    ``checks`` come from gpu_verify; ``failure`` is the message of the task that failed.
+    ``checks`` come from gpu_verify; ``failure`` is the message of the task that failed;
+    ``base`` is the checkpoint from before the changes.
     """
 
     name: str
@@ -29,6 +30,7 @@ class HostReport:
     changes: list[str] = field(default_factory=list)
     checks: list[Mapping[str, Any]] = field(default_factory=list)
     failure: str | None = None
+    base: str | None = None
 
 
 def render(report: HostReport, check_mode: bool = False) -> list[str]:
@@ -46,6 +48,8 @@ def render(report: HostReport, check_mode: bool = False) -> list[str]:
     lines += _labelled("would" if check_mode else "changed", "", report.changes or ["nothing"])
     if report.checks:
         lines += _labelled("verified", "", [_check(check) for check in report.checks])
+    if report.base and report.changes and not report.failure and not check_mode:
+        lines += _labelled("undo", f"playbooks/rollback.yml -e rollback_to={report.base}")
     if report.failure:
         lines += _labelled("failed", "", report.failure.strip().splitlines())
     return lines

@@ -12,5 +12,6 @@ anything of the project is installed. Who imports whom, from the ground up::
     vm                                 one qemu process
     kvm, image, snapshot               what is made once and cached
     host                               a running lab host of this checkout
+    power                              down and up again
     inventory, cli                     faces
 """

@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from . import image as images
-from . import setup, suites, vm
+from . import power, setup, suites, vm
 from .cache import Cache, limit_bytes
 from .console import LabError, say
 from .host import Hosts, Request
@@ -101,8 +101,14 @@ def _ssh(options: argparse.Namespace) -> int:
 
 
 def _reboot(options: argparse.Namespace) -> int:
-    seconds = _hosts().reboot(options.name)
+    seconds = power.reboot(_hosts(), options.name)
     say(f"{options.name} is up again after {seconds:.1f} s")
+    return 0
+
+
+def _cut(options: argparse.Namespace) -> int:
+    seconds = power.cut(_hosts(), options.name)
+    say(f"{options.name} is up again {seconds:.1f} s after its power was cut")
     return 0
 
 
@@ -170,6 +176,8 @@ def _parser() -> argparse.ArgumentParser:
     ssh.add_argument("command", nargs=argparse.REMAINDER)
     reboot = verb("reboot", _reboot, "reboot a host and wait until it is up")
     reboot.add_argument("name")
+    cut = verb("cut", _cut, "cut a host's power (kill -9), boot its disk and wait until it is up")
+    cut.add_argument("name")
     freeze = verb("freeze", _freeze, "freeze a running host, which goes on, as a snapshot")
     freeze.add_argument("name")
     freeze.add_argument("snapshot")

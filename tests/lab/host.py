@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The lab hosts of a checkout: started, described, frozen, rebooted, stopped."""
+"""The lab hosts of a checkout: started, described, frozen, stopped."""
 
 from __future__ import annotations
 
@@ -29,9 +29,6 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 _NAME = re.compile(r"^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$")
 _WANTED_MIB = 1500
-_REBOOT_DEADLINE_S = 300.0
-# A host on its way down may keep a connection open and say nothing more.
-_POLL_DEADLINE_S = 15.0
 _DEAD_HOST_AGE_S = 86400.0
 
 # Twins resumed from one state share what must be unique: give each its own clock, random
@@ -144,29 +141,6 @@ class Hosts:
             "directory": str(entry.path),
         }
 
-    def reboot(self, name: str) -> float:
-        """Reboot a host from within and wait until it is up; the seconds that took."""
-        entry = self.get(name)
-        guest = self.guest(entry)
-        boot_id = "cat /proc/sys/kernel/random/boot_id"
-        before = guest.check(boot_id, "the host does not answer")
-        began = time.monotonic()
-        # The connection may end before the command does, or never.
-        guest.answer("systemctl reboot", _POLL_DEADLINE_S)
-        while True:
-            if time.monotonic() - began > _REBOOT_DEADLINE_S:
-                raise LabError(
-                    f"{name} did not come back within {_REBOOT_DEADLINE_S:g} s of its reboot; "
-                    f"see `python3 tests/lab log {name}`"
-                )
-            guest.wait(lambda: vm.is_alive(entry.path), _REBOOT_DEADLINE_S)
-            now = guest.answer(boot_id, _POLL_DEADLINE_S)
-            if now is not None and now != before:
-                break
-            time.sleep(0.2)
-        snapshot.wait_until_booted(guest, entry.path)
-        return time.monotonic() - began
-
     def freeze(self, name: str, snapshot_name: str) -> Entry:
         """Freeze a running host as a snapshot of this checkout; the host goes on."""
         check_name(snapshot_name)
@@ -245,7 +219,7 @@ class Hosts:
                     f"the simulated GPUs {request.profile!r} cannot be loaded",
                 )
             manifest["ready"] = True
-            _write_manifest(directory, manifest)
+            write_manifest(directory, manifest)
         except BaseException:
             vm.stop(directory)
             self._discard(ident)
@@ -298,7 +272,7 @@ class Hosts:
         }
         disk = directory / vm.DISK
         snapshot.overlay(source, disk)
-        _write_manifest(directory, manifest)
+        write_manifest(directory, manifest)
         manifest["port"] = vm.start(
             directory,
             lambda port: machine.command(
@@ -375,7 +349,7 @@ def _require_same(manifest: Mapping[str, Any], request: Request) -> None:
             )
 
 
-def _write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
+def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
     """Write a host's ``entry.json`` in one step: others read it at any moment."""
     temporary = directory / "entry.json.new"
     temporary.write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n", encoding="utf-8")

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..atomic import read_text, remove, write_atomic
+from .. import vouched
+from ..atomic import read_text
 from ..process import find_program, run
 from .cdi import Spec, docker_reads, parse_spec
 
@@ -67,14 +68,17 @@ def plan_absent(path: str) -> SpecPlan:
     return SpecPlan(path, before, None, () if before is None else (f"remove {path}",))
 
 
-def carry_out(plan: SpecPlan) -> None:
-    """Bring the file to ``plan.after``, atomically. Raises OSError."""
+def carry_out(plan: SpecPlan, root: str = "/") -> None:
+    """Bring the file to ``plan.after``, atomically. Raises OSError.
+
+    ``root`` is the tree that the file is in.
+    """
     if plan.before == plan.after:
         return
     if plan.after is None:
-        remove(plan.path)
+        vouched.remove(plan.path, root)
     else:
-        write_atomic(plan.path, plan.after)
+        vouched.write(plan.path, plan.after, root=root)
 
 
 def generate(ctk: str, strategies: Sequence[str], form: str, deadline_s: float) -> str:

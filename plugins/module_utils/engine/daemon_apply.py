@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Callable
 
-from ..atomic import read_text, remove, write_atomic
+from .. import vouched
+from ..atomic import read_text
 from ..process import CommandMissingError
 from ..units import UnitError
 from .daemon_control import EngineState
@@ -57,14 +58,15 @@ def carry_out(
     plan: Plan,
     engine: Engine,
     timeout_s: float = 120.0,
-    record_path: str = RECORD_PATH,
-    write: Callable[[str, str], None] = write_atomic,
+    record_path: str | None = RECORD_PATH,
+    write: Callable[[str, str], None] = vouched.write,
 ) -> Outcome:
     """Write the record, the file, tell the daemon, and see that it took it.
 
-    The record goes first and is made smaller last (see :mod:`.daemon_json`). Raises
-    DaemonFailedError after putting back what was there, OSError when only the record of a
-    finished change could not be made smaller: the next run does that.
+    The record goes first and is made smaller last (see :mod:`.daemon_json`); with
+    ``record_path`` None it is somebody else's business. Raises DaemonFailedError after putting
+    back what was there, OSError when only the record of a finished change could not be made
+    smaller: the next run does that.
     """
     if plan.wish.leaves_file and plan.how == "none":
         return Outcome("none", None)
@@ -88,7 +90,7 @@ class _Files:
 
     def put_config(self, text: str | None) -> None:
         if text is None:
-            remove(self.config)
+            vouched.remove(self.config)
         elif read_text(self.config) != text:
             self.write(self.config, text)
 
@@ -96,7 +98,7 @@ class _Files:
         if self.record is None:
             return
         if record == Record():
-            remove(self.record)
+            vouched.remove(self.record)
         elif read_text(self.record) != dump_record(record):
             self.write(self.record, dump_record(record))
 
@@ -125,7 +127,7 @@ class _Run:
             self._files.put_record(replace(claims, pending=telling))
         if plan.how == "reload" and plan.change.neutral:
             self._forget(plan.after, plan.change.neutral)
-        if plan.before != plan.after:
+        if plan.before != plan.after or plan.change.neutral:
             self._files.put_config(plan.after)
         if plan.how == "reload":
             self._reload()

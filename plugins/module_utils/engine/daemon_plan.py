@@ -144,7 +144,7 @@ def make_plan(
     if wish.leaves_file:
         nothing = Change(hot=(), cold=(), neutral={})
         plan = Plan(wish, before, before, Record(), Record(), nothing, "none", (), ())
-        return _decide(plan, engine.state(), {}) if wish.start else plan
+        return decide(plan, engine.state(), {}) if wish.start else plan
     record, merge = _merge(wish, before, record_path)
     state = engine.state()
     old, new = document(before), document(merge.text)
@@ -169,7 +169,7 @@ def make_plan(
         actions=merge.actions,
         warnings=warnings,
     )
-    return _decide(plan, state, new)
+    return decide(plan, state, new)
 
 
 def _merge(wish: Wish, before: str | None, record_path: str) -> tuple[Record, Merge]:
@@ -233,22 +233,26 @@ def _untaken(wish: Wish, record: Record, new: Mapping[str, Any], state: EngineSt
     allowed to restart, is finished by a later one.
     """
     keys = [key for key in wish.config if wish.present and not_taken([key], new, state.info)]
-    if record.pending and not _started_after(wish.path, state):
+    if record.pending and not started_after(wish.path, state):
         keys.extend(key for key in record.pending if key not in keys)
     if state.status != "running":
         keys = []
     return by_name(keys, new, state.version or "")
 
 
-def _started_after(path: str, state: EngineState) -> bool:
+def started_after(path: str, state: EngineState) -> bool:
+    """Was the daemon started since the file was put there? Then it has taken all of it."""
     try:
         return state.started_at is not None and state.started_at > os.stat(path).st_mtime
     except FileNotFoundError:
         return False
 
 
-def _decide(plan: Plan, state: EngineState, new: Mapping[str, Any]) -> Plan:
-    """How the daemon gets to know, and whether that may be done."""
+def decide(plan: Plan, state: EngineState, new: Mapping[str, Any]) -> Plan:
+    """How the daemon gets to know of ``plan.change``, and whether that may be done. Pure.
+
+    ``new`` is the configuration to come. Raises DaemonRefusedError for a restart that is not safe.
+    """
     path, change = plan.wish.path, plan.change
     if state.status == "unreachable" and (change.keys or plan.wish.start):
         raise DaemonRefusedError(

@@ -188,6 +188,14 @@ class DockerClient:
         """``GET /containers/{id}/json``. It waits for the container's lock."""
         return self._object("GET", _container(container, "json"))
 
+    def changes(self, container: str) -> list[dict[str, Any]]:
+        """``GET /containers/{id}/changes``: Path and Kind (0 changed, 1 added, 2 deleted).
+
+        Directories above a change are in it. It waits for the container's lock, and some storage
+        drivers compare the whole file system for it.
+        """
+        return list(self._call("GET", _container(container, "changes")).json() or [])
+
     def update(self, container: str, resources: Mapping[str, Any]) -> list[str]:
         """Change limits of a living container (``NanoCpus``, ``Memory`` …); the warnings."""
         answer = self._object("POST", _container(container, "update"), body=resources)

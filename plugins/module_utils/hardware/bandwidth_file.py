@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from .. import atomic
+from .. import vouched
 from ..topology import remembered
 from ..topology.model import TopologyError
 
@@ -47,12 +47,12 @@ def read(root: str = "/") -> Memory:
 def write(record: remembered.Record, root: str = "/") -> None:
     """Keep ``record`` instead of the former one. Raises OSError and leaves that one."""
     # Facts are gathered by any user.
-    atomic.write_atomic(where(root), remembered.render(record), mode=0o644)
+    vouched.write(where(root), remembered.render(record), mode=0o644, root=root)
 
 
 def forget(root: str = "/") -> bool:
     """Remove what is kept; False when there was nothing. Raises OSError."""
-    return atomic.remove(where(root))
+    return vouched.remove(where(root), root)
 
 
 def where(root: str = "/") -> str:

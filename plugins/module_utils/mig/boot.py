@@ -15,8 +15,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .. import boot_unit
-from ..atomic import read_text, remove, write_atomic
+from .. import boot_unit, vouched
+from ..atomic import read_text
 from ..boot_unit import COMMAND
 from ..process import CommandMissingError, run
 from . import cdi, targets
@@ -109,7 +109,7 @@ def persist(config: Config, check_mode: bool, root: str = "/") -> list[str]:
     if read_text(_below(root, CONFIG)) != text:
         actions.append(f"write {CONFIG}")
         if not check_mode:
-            write_atomic(_below(root, CONFIG), text, mode=0o644)
+            vouched.write(_below(root, CONFIG), text, mode=0o644, root=root)
     return actions + boot_unit.install(_UNIT, check_mode, root)
 
 
@@ -127,7 +127,7 @@ def forget(check_mode: bool, root: str = "/") -> list[str]:
     if os.path.exists(_below(root, CONFIG)):
         actions.append(f"remove {CONFIG}")
         if not check_mode:
-            remove(_below(root, CONFIG))
+            vouched.remove(_below(root, CONFIG), root)
     return actions
 
 

@@ -15,7 +15,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..atomic import read_text, write_atomic
+from .. import vouched
+from ..atomic import read_text
 from ..engine import cdi, cdi_generate
 from ..engine.docker import read_docker
 from ..engine.docker_api import DEFAULT_SOCKET, DockerClient
@@ -106,7 +107,7 @@ def refresh(reading: Reading, settings: Settings, check_mode: bool, root: str = 
             f"{path} was not refreshed: {settings.ctk} is not on this host. Containers cannot ask "
             "for MIG devices by CDI until: nvidia-ctk cdi generate"
         )
-        _drop_stale(done, path, wrong, check_mode)
+        _drop_stale(done, path, wrong, check_mode, root)
         return done
     if check_mode:
         done.actions.append(f"refresh {path} ({'; '.join(wrong) or 'it does not exist'})")
@@ -118,12 +119,12 @@ def refresh(reading: Reading, settings: Settings, check_mode: bool, root: str = 
             f"{path} was not generated: MIG is on and no GPU has an instance, so there is no "
             "device to describe"
         )
-        _drop_stale(done, path, wrong, check_mode)
+        _drop_stale(done, path, wrong, check_mode, root)
         return done
     try:
         _generate(done, reading, settings, before, root)
     except (cdi_generate.SpecError, OSError) as error:
-        _drop_stale(done, path, wrong, check_mode)
+        _drop_stale(done, path, wrong, check_mode, root)
         if empty:
             names = ", ".join(f"GPU {gpu.index}" for gpu in empty)
             done.warnings.append(
@@ -144,7 +145,7 @@ def put_back(text: str | None, reading: Reading, settings: Settings, root: str =
         return refresh(reading, settings, False, root)
     if read_text(path) == text:
         return Refreshed()
-    write_atomic(path, text)
+    vouched.write(path, text, root=root)
     return Refreshed([f"restore {path}"])
 
 
@@ -173,16 +174,18 @@ def _generate(
             f"{settings.ctk} made a specification that does not fit the GPUs: {'; '.join(problems)}"
         )
     if before != text:
-        write_atomic(path, text)
+        vouched.write(path, text, root=root)
         done.actions += plan.actions
 
 
-def _drop_stale(done: Refreshed, path: str, wrong: Sequence[str], check_mode: bool) -> None:
+def _drop_stale(
+    done: Refreshed, path: str, wrong: Sequence[str], check_mode: bool, root: str
+) -> None:
     """Remove a specification that names what is gone. Running containers do not need it."""
     gone = [fault for fault in wrong if fault.endswith("does not exist")]
     if gone:
         if not check_mode:
-            cdi_generate.carry_out(cdi_generate.plan_absent(path))
+            cdi_generate.carry_out(cdi_generate.plan_absent(path), root)
         done.actions.append(f"remove {path} ({'; '.join(gone)})")
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..engine.docker_api import DEFAULT_SOCKET, DockerClient
-from . import cdi
+from . import cdi, targets
 from .journal import DIRECTORY
 from .model import GpuLayout, MigError
 
@@ -59,15 +59,18 @@ class Clock:
 
 @dataclass(frozen=True)
 class Options:
-    """What is wanted of a run. One of ``layout``, ``previous`` and ``boot`` says which layout.
+    """What is wanted of a run.
 
-    ``layout`` is a name or a structure as ``resolve`` takes it, ``configs`` a mig-parted
-    document or what is below its ``mig-configs``. ``deadline_s`` bounds the reading of all GPUs,
-    the change of each, and the wait for another run. ``specification`` None leaves CDI alone.
+    Which layout is said by one of ``layout``, ``exactly``, ``previous`` and ``boot``. ``layout`` is
+    a name or a structure as ``resolve`` takes it, ``configs`` a mig-parted document or what is
+    below its ``mig-configs``. With ``exactly`` what comes back at boot is left to its giver.
+    ``deadline_s`` bounds the reading of all GPUs, the change of each, and the wait for another run.
+    ``specification`` None leaves CDI alone.
     """
 
     layout: Any = None
     configs: Mapping[str, Any] = field(default_factory=dict)
+    exactly: Sequence[targets.Target] = ()
     previous: bool = False
     boot: bool = False
     stop: Sequence[str] = ()

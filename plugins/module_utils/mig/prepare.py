@@ -43,6 +43,9 @@ def wanted(
         if kept is None:
             raise MigError(f"there is no {boot.CONFIG}: nothing to bring back")
         return {one.uuid: one for one in kept.gpus}, []
+    if options.exactly:
+        decide.refuse_absent(reading, [one.uuid for one in options.exactly])
+        return {one.uuid: one for one in options.exactly}, []
     if options.previous:
         return {one.uuid: one for one in _former(store, unfinished, reading)}, []
     document = options.configs
@@ -61,7 +64,7 @@ def prepare(
     stop_set: StopSet,
 ) -> Prepared:
     """Plans that may be carried out. Raises MigError for all that is refused."""
-    if options.persist and not options.boot:
+    if options.persist and not (options.boot or options.exactly):
         boot.refuse_foreign(options.root)
     plans = decide.plans(reading, asked)
     if not any(plan.steps for plan in plans):
@@ -89,6 +92,8 @@ def rules(options: Options, reading: Reading, stopping: Sequence[Item] = ()) -> 
 
 def keep(options: Options, kept: Mapping[str, targets.Target], check_mode: bool) -> list[str]:
     """The boot layout as asked for; the actions. Raises MigError and OSError."""
+    if options.exactly:
+        return []
     if not options.persist:
         return boot.forget(check_mode, options.root)
     gpus = boot.merged(boot.read_config(options.root), list(kept.values()))

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .. import boot_unit
-from ..atomic import read_text, remove, write_atomic
+from .. import boot_unit, vouched
+from ..atomic import read_text
 from ..topology.model import TopologyError
 from . import boot, carrier, fingerprint, generate, judge, syntax
 from .fingerprint import Stamp
@@ -168,13 +168,13 @@ def carry_out(plan: Plan) -> None:
     if plan.unit_actions and plan.after is None:
         boot_unit.remove(wanted.unit, check_mode=False, root=wanted.root)
     if plan.spec_after is None and found.spec_text is not None:
-        remove(wanted.spec_path)
+        vouched.remove(wanted.spec_path, wanted.root)
     if plan.after is None and found.text is not None:
-        remove(wanted.file_path)
+        vouched.remove(wanted.file_path, wanted.root)
     if plan.after is not None and plan.after != found.text:
-        write_atomic(wanted.file_path, plan.after)
+        vouched.write(wanted.file_path, plan.after, root=wanted.root)
     if plan.spec_after is not None and plan.spec_after != found.spec_text:
-        write_atomic(wanted.spec_path, plan.spec_after)
+        vouched.write(wanted.spec_path, plan.spec_after, root=wanted.root)
     if plan.unit_actions and plan.after is not None:
         boot_unit.install(wanted.unit, check_mode=False, root=wanted.root)
 

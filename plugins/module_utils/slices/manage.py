@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from .. import units
-from ..atomic import read_text, remove, write_atomic
+from .. import units, vouched
+from ..atomic import read_text
 from ..process import run
 from . import reader, refusals, reload
 from .effective import Machine, Reading, compare, inert
@@ -63,7 +63,7 @@ def ensure_present(wish: Wish, check_mode: bool) -> Outcome:
     snapshot = _Snapshot(wish, before, active)
     try:
         if rewrite:
-            write_atomic(wish.unit_path, after, mode=0o644)
+            vouched.write(wish.unit_path, after, mode=0o644)
             state = units.show(wish.name, _ASKED)
         if _is_stale(wish, state):
             if not reload_foreseen:
@@ -105,10 +105,12 @@ def ensure_absent(wish: Wish, check_mode: bool) -> Outcome:
     if check_mode:
         return outcome
     try:
+        # Before the slice is stopped, since it must not go if it cannot come back.
+        vouched.vouch_digests(dict.fromkeys([wish.unit_path, *leftovers]))
         if active:
             units.act("stop", wish.name)
         for path in [wish.unit_path, *leftovers]:
-            remove(path)
+            vouched.remove(path)
         if booted and units.show(wish.name, ("FragmentPath",)).get("FragmentPath"):
             _forget(wish, outcome)
     except (units.UnitError, OSError) as error:
@@ -241,10 +243,11 @@ def _set_property(wish: Wish, key: str, lines: Sequence[str]) -> None:
     overwritten in the layer, persistent or not, that it is in.
     """
     drop_in = f"50-{key}.conf"
-    persistent = any(
-        path.startswith("/etc/") and os.path.basename(path) == drop_in
+    persistent = [
+        path
         for path in reader.control_drop_ins(wish.name)
-    )
+        if path.startswith("/etc/") and os.path.basename(path) == drop_in
+    ]
     layer = [] if persistent else ["--runtime"]
     pairs = [f"{key}={line}" for line in lines]
     done = run(["systemctl", "set-property", *layer, wish.name, *pairs])
@@ -252,6 +255,9 @@ def _set_property(wish: Wish, key: str, lines: Sequence[str]) -> None:
         raise SliceError(
             "systemctl set-property {} {}: {}".format(wish.name, " ".join(pairs), done.said)
         )
+    for path in persistent:
+        # What systemd writes there is its own business, so only now it is known.
+        vouched.vouch(path, read_text(path))
 
 
 class _Snapshot:
@@ -300,17 +306,17 @@ class _Snapshot:
         touched = False
         for path in reader.control_drop_ins(name):
             if path not in self._control:
-                touched = remove(path) or touched
+                touched = vouched.remove(path) or touched
         for path, text in self._control.items():
             if read_text(path) != text:
-                write_atomic(path, text)
+                vouched.write(path, text)
                 touched = True
         if read_text(wish.unit_path) != self._unit_text:
             touched = True
             if self._unit_text is None:
-                remove(wish.unit_path)
+                vouched.remove(wish.unit_path)
             else:
-                write_atomic(wish.unit_path, self._unit_text)
+                vouched.write(wish.unit_path, self._unit_text)
         return touched
 
 

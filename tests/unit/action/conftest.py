@@ -24,6 +24,7 @@ class Controller:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self.collections = COLLECTIONS  # where the plays find this collection
         self._log = directory / "round-trips"
         self._config = directory / "ansible.cfg"  # empty: nobody's own settings count
         self._config.touch()
@@ -53,7 +54,7 @@ class Controller:
             env={
                 **os.environ,
                 "ANSIBLE_CONFIG": str(self._config),
-                "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
+                "ANSIBLE_COLLECTIONS_PATH": str(self.collections),
                 "ANSIBLE_HOME": str(self.directory / "ansible"),
                 "ANSIBLE_LOCAL_TEMP": str(self.directory / "ansible" / "tmp"),
                 "ANSIBLE_PIPELINING": "1",

@@ -30,7 +30,8 @@ def test_it_is_written_and_enabled_once_and_removed_once(tmp_path: Path) -> None
     told = boot_unit.remove(UNIT, check_mode=True, root=root)
     assert told == ["disable steadygpu-x.service", f"remove /{PATH}"]
     assert boot_unit.remove(UNIT, check_mode=False, root=root) == told
-    assert [path for path in tmp_path.rglob("*") if not path.is_dir()] == []
+    assert not (tmp_path / PATH).exists()
+    assert not os.path.lexists(tmp_path / LINK)
     assert boot_unit.remove(UNIT, check_mode=False, root=root) == []
 
 

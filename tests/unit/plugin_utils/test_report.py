@@ -104,3 +104,12 @@ def test_long_failures_are_wrapped_not_cut():
     shown = text(failure="a " * 300)
     assert shown.count("a ") + shown.count("a\n") >= 299
     assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_a_run_that_changed_something_says_how_to_go_back():
+    way = "undo     playbooks/rollback.yml -e rollback_to=3-8f3a09c1"
+    changed = {"base": "3-8f3a09c1", "changes": ["restart docker"]}
+    assert way in text(**changed)
+    assert "undo" not in text(base="3-8f3a09c1")
+    assert "undo" not in text(failure="it was put back", **changed)
+    assert "undo" not in "\n".join(render(HostReport("gpu01", **changed), check_mode=True))

@@ -21,6 +21,7 @@ why not every process can be seen. ``budget_s`` is the time that a run has at bo
 from __future__ import annotations
 
 import functools
+import io
 import json
 import mmap
 import os
@@ -42,12 +43,28 @@ from ansible_collections.steadygpu.host.plugins.module_utils.mig import (
     cdi,
     change,
     holders_view,
+    nvml_mig,
     run,
     stop_set,
+    targets,
     view,
 )
 from ansible_collections.steadygpu.host.plugins.module_utils.mig.model import MigError
 from ansible_collections.steadygpu.host.plugins.module_utils.process import Completed
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback import act_mig
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.actors_api import Context
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
+    Checkpoint,
+    Entry,
+    Reason,
+    RestoreOptions,
+    RollbackError,
+    State,
+    Step,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
+    Host as HostName,
+)
 
 CHANGES = (
     "nvmlDeviceSetMigMode",
@@ -261,6 +278,10 @@ def work(job: dict[str, Any], root: str) -> dict[str, Any]:
             return view.read(
                 job.get("deadline_s", 20.0), job.get("socket", "/nowhere"), directory, root
             )
+        if job["verb"] == "targets":
+            return {"gpus": kept()}
+        if job["verb"] == "restore":
+            return restore(job, root)
         given = dict(job.get("options", {}))
         if "specification" in given:
             given["specification"] = cdi.Settings(**given["specification"])
@@ -287,6 +308,28 @@ def work(job: dict[str, Any], root: str) -> dict[str, Any]:
         "reason": outcome.reason,
         "before": outcome.before,
         "after": outcome.after,
+    }
+
+
+def kept() -> list[dict[str, Any]]:
+    """The layout of all GPUs as a checkpoint has it."""
+    return targets.to_json([targets.of_layout(gpu) for gpu in nvml_mig.read(20.0).layouts])
+
+
+def restore(job: dict[str, Any], root: str) -> dict[str, Any]:
+    """The way back to the GPUs of the job; ``specification`` is among the files of then and now."""
+    specification = job.get("specification")
+    files = {specification: Entry("file", digest="0" * 64)} if specification else {}
+    target = Checkpoint("1-0", 1, 0.0, HostName("m", "h"), Reason(), State(files=files))
+    context = Context(lambda digest: io.BytesIO(), RestoreOptions(deadline_s=20.0), target, root)
+    try:
+        done = act_mig.act(Step("mig", "GPUs", "", {"gpus": job["gpus"]}), context, "/nowhere")
+    except RollbackError as error:
+        return {"error": str(error)}
+    return {
+        "changed": done.changed,
+        "left": [[left.reason, left.pending] for left in done.left],
+        "notes": list(done.notes),
     }
 
 

@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ansible_collections.steadygpu.host.plugins.module_utils import vouched
 from ansible_collections.steadygpu.host.plugins.module_utils.process import Completed
 from ansible_collections.steadygpu.host.plugins.module_utils.slices import (
     manage,
@@ -127,6 +129,46 @@ def test_a_new_slice_is_written_started_and_read_back_without_a_reload(systemd: 
     assert outcome.effective == {"TasksMax": "512"}
     assert outcome.control_group == GROUP
     assert systemd.reloads == 0
+
+
+def test_the_unit_file_is_vouched_for_when_it_comes_and_when_it_goes(systemd: Systemd) -> None:
+    ensure_present(wish(systemd), check_mode=False)
+    written = hashlib.sha256(systemd.path.read_bytes()).hexdigest()
+    ensure_absent(wish(systemd), check_mode=False)
+    assert vouched.since(0)[str(systemd.path)] == [written, "absent"]
+
+
+def test_a_slice_that_cannot_be_vouched_for_is_neither_written_nor_stopped(
+    systemd: Systemd, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "ledger"
+    ledger.mkdir()
+    (ledger / "sequence").write_text("damaged")
+    with monkeypatch.context() as patch:
+        patch.setattr(vouched, "_ledger", lambda _root: str(ledger / "vouched.jsonl"))
+        with pytest.raises(SliceError, match=r"sequence(?s:.*)as it was before"):
+            ensure_present(wish(systemd), check_mode=False)
+    assert (systemd.file(), systemd.active) == (None, False)
+    ensure_present(wish(systemd), check_mode=False)
+    monkeypatch.setattr(vouched, "_ledger", lambda _root: str(ledger / "vouched.jsonl"))
+    with pytest.raises(SliceError, match="sequence"):
+        ensure_absent(wish(systemd), check_mode=False)
+    assert systemd.file() is not None
+    assert systemd.active
+
+
+def test_a_lasting_value_that_is_repaired_is_vouched_for_as_systemd_wrote_it(
+    systemd: Systemd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = "/etc/systemd/system.control/ai-workload.slice.d/50-TasksMax.conf"
+    ensure_present(wish(systemd), check_mode=False)
+    monkeypatch.setattr(reader, "control_drop_ins", lambda _name: {path: "[Slice]\nTasksMax=9\n"})
+    systemd.kernel["TasksMax"] = "9"
+    read = manage.read_text
+    text = "[Slice]\nTasksMax=512\n"
+    monkeypatch.setattr(manage, "read_text", lambda asked: text if asked == path else read(asked))
+    ensure_present(wish(systemd), check_mode=False)
+    assert vouched.since(0)[path] == [hashlib.sha256(text.encode()).hexdigest()]
 
 
 def test_the_second_run_does_nothing(systemd: Systemd) -> None:

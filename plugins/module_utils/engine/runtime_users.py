@@ -1,0 +1,98 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which containers carry the name of which runtime, whether they run and whether Docker does.
+
+Docker writes the runtime's name into a container when it is made (``HostConfig.Runtime``), and
+refuses to start one whose runtime it does not know.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..atomic import read_text
+from .daemon_json import CONFIG_PATH, document
+from .docker_api import DockerClient, EngineError
+from .json_text import JsonTextError
+
+DEFAULT_DATA_ROOT = "/var/lib/docker"
+# An engine that remaps user ids keeps its data one level down, in ``100000.100000``.
+_CONTAINERS = ("containers", "*.*/containers")
+
+
+def find(
+    client: DockerClient | None, data_root: str = DEFAULT_DATA_ROOT, root: str = "/"
+) -> dict[str, list[str]]:
+    """The names of containers by runtime; ``client`` is None for an engine that does not run.
+
+    The engine's own files are read first: an answer about a container waits for as long as
+    something is done to it. Raises EngineError and EngineUnreachableError.
+    """
+    known = _on_disk(os.path.join(root, data_root.lstrip("/")))
+    if client is not None:
+        for listed in client.containers():
+            identity = str(listed["Id"])
+            if identity not in known:
+                runtime = _asked(client, identity)
+                if runtime is not None:
+                    known[identity] = (_name(listed.get("Names") or [identity[:12]]), runtime)
+    found: dict[str, list[str]] = {}
+    for name, runtime in sorted(known.values()):
+        found.setdefault(runtime, []).append(name)
+    return found
+
+
+def data_root(
+    info: Mapping[str, Any], flags: Mapping[str, str], path: str = CONFIG_PATH, root: str = "/"
+) -> str:
+    """Where the engine keeps its containers: by its own word, its unit's flags, or its file."""
+    if info.get("DockerRootDir"):
+        return str(info["DockerRootDir"])
+    try:
+        named = document(read_text(os.path.join(root, path.lstrip("/")))).get("data-root")
+    except JsonTextError:
+        named = None
+    return str(flags.get("--data-root") or named or DEFAULT_DATA_ROOT)
+
+
+def _on_disk(data_root: str) -> dict[str, tuple[str, str]]:
+    """Name and runtime by container id."""
+    known = {}
+    for directory in _CONTAINERS:
+        for path in glob.glob(os.path.join(glob.escape(data_root), directory, "*/hostconfig.json")):
+            above = os.path.dirname(path)
+            host = _object(path)
+            # Without it Docker does not know the container: it is what a removal left over.
+            container = _object(os.path.join(above, "config.v2.json"))
+            if host and container:
+                identity = os.path.basename(above)
+                name = _name([str(container.get("Name") or identity[:12])])
+                known[identity] = (name, str(host.get("Runtime") or ""))
+    return known
+
+
+def _asked(client: DockerClient, identity: str) -> str | None:
+    try:
+        return str((client.inspect(identity).get("HostConfig") or {}).get("Runtime") or "")
+    except EngineError as error:
+        if error.status == 404:  # It was removed in the meantime.
+            return None
+        raise
+
+
+def _object(path: str) -> dict[str, Any]:
+    try:
+        value = json.loads(read_text(path) or "{}")
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _name(names: Sequence[str]) -> str:
+    return str(names[0]).lstrip("/")
