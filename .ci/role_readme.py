@@ -16,6 +16,8 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 # Ansible's markup in descriptions: V(true), O(name), C(text), M(module), …
+# How a role is used that shows no example of its own.
+USE = "- hosts: gpu_hosts\n  become: true\n  roles:\n    - role: steadygpu.host."
 MARKUP = re.compile(r"\b[CIBVOEPM]\(([^)]*)\)")
 
 
@@ -27,7 +29,12 @@ def load(path: Path) -> dict[str, Any]:
 def prose(text: str | list[str], between: str = "\n\n") -> str:
     """Description paragraphs as Markdown."""
     paragraphs = [text] if isinstance(text, str) else text
-    return between.join(MARKUP.sub(r"`\1`", paragraph.strip()) for paragraph in paragraphs)
+    return between.join(MARKUP.sub(_code, paragraph.strip()) for paragraph in paragraphs)
+
+
+def _code(markup: re.Match[str]) -> str:
+    # P(name#type) names a plugin of a type; a person needs the name.
+    return f"`{markup[1].partition('#')[0]}`"
 
 
 def disagreements(role: Path, options: dict[str, Any], defaults: dict[str, Any]) -> Iterator[str]:
@@ -83,10 +90,7 @@ def readme(role: Path, spec: dict[str, Any], defaults: dict[str, Any]) -> str:
             prose(spec.get("description", [])),
             "",
             "```yaml",
-            "- hosts: gpu_hosts",
-            "  become: true",
-            "  roles:",
-            f"    - role: steadygpu.host.{role.name}",
+            *spec.get("examples", f"{USE}{role.name}\n").splitlines(),
             "```",
             "",
             "## Variables",

@@ -9,14 +9,14 @@ from __future__ import annotations
 import argparse
 
 
-def add_deadline(parser: argparse.ArgumentParser) -> None:
+def add_deadline(parser: argparse.ArgumentParser, whom: str = "the GPU driver") -> None:
     """``--deadline SECONDS``: a driver that hangs must not hang the command."""
     parser.add_argument(
         "--deadline",
         type=seconds,
         default=20.0,
         metavar="SECONDS",
-        help="how long to wait for the GPU driver (default: 20)",
+        help=f"how long to wait for {whom} (default: 20)",
     )
 
 

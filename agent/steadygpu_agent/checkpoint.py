@@ -10,12 +10,14 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from steadygpu_agent.arguments import add_deadline, seconds
+from steadygpu_agent import arguments
 
 _SELECTOR = (
     "an id, the unique beginning of one, a label, or @TIME such as @2026-12-01T03:00 for the "
     "newest one taken by then"
 )
+# Whom a look at the host asks.
+_ASKED = "each answer of the driver, systemd, Docker and the package manager"
 
 
 def register(commands: Any) -> None:
@@ -33,41 +35,54 @@ def register(commands: Any) -> None:
     listing.add_argument("--json", action="store_true", help="print JSON")
     _take(verbs)
     _diff(verbs)
-    show = _verb(verbs, "show", "what a checkpoint holds")
+    show = _verb(verbs, "show", "what a checkpoint holds", "Secrets are never shown.")
     show.add_argument("checkpoint", metavar="ID", help=_SELECTOR)
     show.add_argument("--json", action="store_true", help="print JSON")
     _restore(verbs)
     resume = _verb(verbs, "resume", "end a restore that was interrupted; else nothing")
-    add_deadline(resume)
-    label = _verb(verbs, "label", "put a label on a checkpoint; a labelled one is never pruned")
+    arguments.add_deadline(resume, _ASKED)
+    label = _verb(
+        verbs,
+        "label",
+        "put a label on a checkpoint; a labelled one is never pruned",
+        "It moves there from another one. stable, before-change and before-restore are set by "
+        "confirm and restore, and move with the next.",
+    )
     label.add_argument("name", metavar="NAME")
     label.add_argument("checkpoint", metavar="ID", help=_SELECTOR)
     unlabel = _verb(verbs, "unlabel", "take a label away")
     unlabel.add_argument("name", metavar="NAME")
+    remove = _verb(verbs, "remove", "remove one checkpoint, unless it is labelled or needed")
+    remove.add_argument("checkpoint", metavar="ID", help="its whole id")
     confirm = _verb(verbs, "confirm", "keep the open change, whoever began it")
     _retention(confirm)
-    add_deadline(confirm)
+    arguments.add_deadline(confirm, _ASKED)
     export = _verb(verbs, "export", "write a checkpoint to a file, to look at it elsewhere")
     export.add_argument("checkpoint", metavar="ID", help=_SELECTOR)
     export.add_argument("file", metavar="FILE")
     export.add_argument(
         "--without-secrets", action="store_true", help="leave out files that may hold secrets"
     )
-    _verb(verbs, "import", "take in an exported checkpoint").add_argument("file", metavar="FILE")
+    imported = _verb(
+        verbs,
+        "import",
+        "take in an exported checkpoint",
+        "To look at, or to restore: who restores from a file trusts whoever made it.",
+    )
+    imported.add_argument("file", metavar="FILE")
     _retention(_verb(verbs, "prune", "remove old checkpoints, never labelled or needed ones"))
     migrate = _verb(verbs, "migrate", "rewrite the store for an older or newer steadygpu")
     migrate.add_argument("--to", type=int, required=True, metavar="N", help="schema number")
 
 
 def _take(verbs: Any) -> None:
-    take = _verb(verbs, "take", "save what the host is now")
-    for name, text in (
-        ("who", "who changes the host (default: you)"),
-        ("why", "why"),
-        ("ticket", "the ticket of the change"),
-        ("window", "the maintenance window, as text"),
-    ):
-        take.add_argument(f"--{name}", default="", metavar="TEXT", help=text)
+    take = _verb(
+        verbs,
+        "take",
+        "save what the host is now",
+        "When nothing differs from the newest checkpoint, that one is named instead.",
+    )
+    _reason(take)
     take.add_argument(
         "--label", action="append", default=[], metavar="NAME", help="may be repeated"
     )
@@ -76,9 +91,19 @@ def _take(verbs: Any) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="a further file or directory to keep; may be repeated",
+        help="a further file or directory, put back whoever changes it; may be repeated",
     )
-    add_deadline(take)
+    arguments.add_deadline(take, _ASKED)
+
+
+def _reason(verb: argparse.ArgumentParser) -> None:
+    for name, text in (
+        ("who", "who changes the host (default: you)"),
+        ("why", "why"),
+        ("ticket", "the ticket of the change"),
+        ("window", "the maintenance window, as text"),
+    ):
+        verb.add_argument(f"--{name}", default="", metavar="TEXT", help=text)
 
 
 def _diff(verbs: Any) -> None:
@@ -95,7 +120,7 @@ def _diff(verbs: Any) -> None:
     form = diff.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
     form.add_argument("--html", metavar="FILE", help="write one page that needs nothing else")
-    add_deadline(diff)
+    arguments.add_deadline(diff, _ASKED)
 
 
 def _restore(verbs: Any) -> None:
@@ -104,9 +129,10 @@ def _restore(verbs: Any) -> None:
         "checkpoint",
         nargs="?",
         default="",
-        metavar="SELECTOR",
+        metavar="ID",
         help=f"{_SELECTOR} (default: the state before the open change)",
     )
+    _reason(restore)
     restore.add_argument(
         "--dry-run", action="store_true", help="only show what would be done and what would differ"
     )
@@ -123,16 +149,16 @@ def _restore(verbs: Any) -> None:
     restore.add_argument(
         "--takeover",
         action="store_true",
-        help="even if somebody has a change open that began elsewhere",
+        help="even while another run has a change open",
     )
     restore.add_argument(
         "--restart-timeout",
-        type=seconds,
+        type=arguments.seconds,
         default=120.0,
         metavar="SECONDS",
         help="how long each reload or restart may take (default: 120)",
     )
-    add_deadline(restore)
+    arguments.add_deadline(restore, _ASKED)
 
 
 def _retention(parser: argparse.ArgumentParser) -> None:
@@ -141,14 +167,14 @@ def _retention(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=20,
         metavar="N",
-        help="how many stay beside labelled ones (default: 20)",
+        help="how many of the newest stay; labelled ones stay in any case (default: 20)",
     )
     parser.add_argument(
         "--max-age-days",
         type=float,
         default=90.0,
         metavar="DAYS",
-        help="older ones go; 0: never (default: 90)",
+        help="older ones go, but for the three newest; 0: never (default: 90)",
     )
 
 
@@ -167,9 +193,9 @@ def _verb(verbs: Any, name: str, text: str, more: str = "") -> argparse.Argument
 
 
 def _runner(name: str) -> Callable[[argparse.Namespace], int]:
-    def run(arguments: argparse.Namespace) -> int:
+    def run(asked: argparse.Namespace) -> int:
         from steadygpu_agent import checkpoint_run
 
-        return checkpoint_run.run(name, arguments)
+        return checkpoint_run.run(name, asked)
 
     return run

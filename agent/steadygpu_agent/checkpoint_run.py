@@ -12,6 +12,7 @@ import os
 import pwd
 import socket
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from ansible_collections.steadygpu.host.plugins.module_utils import atomic
@@ -56,7 +57,12 @@ def run(verb: str, arguments: argparse.Namespace) -> int:
         return failed
     try:
         store = Store(arguments.store or model.DIRECTORY)
-        return _VERBS[verb](arguments, store, _host(arguments))
+        host = _host(arguments)
+        if verb in ("restore", "resume"):
+            _must_be_its_own(store, host)
+        return _VERBS[verb](arguments, store, host)
+    except BrokenPipeError:
+        raise  # The reader went away, which is no trouble of the host's.
     except (RollbackError, OSError) as error:
         print(f"steadygpu: {error}", file=sys.stderr)
         return failed
@@ -64,6 +70,17 @@ def run(verb: str, arguments: argparse.Namespace) -> int:
 
 def _host(arguments: argparse.Namespace) -> RestoreHost:
     return LiveHost(deadline_s=getattr(arguments, "deadline", 20.0))
+
+
+def _must_be_its_own(store: Store, host: RestoreHost) -> None:
+    """A way back goes by the ledger of what was written, which counts with the host's own store."""
+    own = os.path.join(host.root, model.DIRECTORY.lstrip("/"))
+    if os.path.realpath(store.directory) != os.path.realpath(own):
+        raise RollbackError(
+            f"{store.directory} is not this host's own store, so it cannot be known what was "
+            "written here since; nothing was changed. Bring the checkpoint into the host's own "
+            "store (steadygpu checkpoint export, then import) and restore from there"
+        )
 
 
 def _list(arguments: argparse.Namespace, store: Store, host: RestoreHost) -> int:
@@ -74,27 +91,24 @@ def _list(arguments: argparse.Namespace, store: Store, host: RestoreHost) -> int
         "window": view.window(store.window(), host.moment()),
         "restore_unfinished": journal is not None,
         "pending": [codec.left_to_json(one) for one in store.pending()],
+        "damaged": store.damaged(),
     }
     if arguments.json:
         print(json.dumps(found, indent=2))
         return 0
-    print(checkpoint_text.listing(found, journal.target if journal else ""))
-    for message in store.damaged():
+    print(checkpoint_text.listing(found, journal.target if journal else "", host.machine().machine))
+    for message in found["damaged"]:
         print(f"warning: {message}", file=sys.stderr)
     return 0
 
 
 def _take(arguments: argparse.Namespace, store: Store, host: RestoreHost) -> int:
-    reason = model.Reason(
-        who=arguments.who or f"{_user()}@{socket.gethostname()}",
-        why=arguments.why,
-        ticket=arguments.ticket,
-        window=arguments.window,
-    )
-    outcome = take.take(store, host, reason, arguments.path, arguments.label)
+    outcome = take.take(store, host, _reason(arguments), arguments.path, arguments.label)
     _report(outcome)
     print(
-        outcome.checkpoint if outcome.changed else f"{outcome.checkpoint}: nothing differs from it"
+        outcome.checkpoint
+        if outcome.changed
+        else f"{outcome.checkpoint}: nothing differs from it, so none was added"
     )
     return 0
 
@@ -116,7 +130,7 @@ def _diff(arguments: argparse.Namespace, store: Store, host: RestoreHost) -> int
         atomic.write_atomic(arguments.html, show_html.page(found, left, about), mode=0o600)
         print(f"{show_text.summary(found)}\nwritten to {arguments.html}")
     else:
-        print(_text(found), end="")
+        print(_text(found, left), end="")
     return 0 if found.empty else _DIFFERENT
 
 
@@ -176,6 +190,15 @@ def _show(arguments: argparse.Namespace, store: Store, host: RestoreHost) -> int
     return 0
 
 
+def _reason(arguments: argparse.Namespace) -> model.Reason:
+    return model.Reason(
+        who=arguments.who or f"{_user()}@{socket.gethostname()}",
+        why=arguments.why,
+        ticket=arguments.ticket,
+        window=arguments.window,
+    )
+
+
 def _restore(arguments: argparse.Namespace, store: Store, host: RestoreHost) -> int:
     opened = store.window()
     chosen = store.find(arguments.checkpoint) if arguments.checkpoint else ""
@@ -186,7 +209,10 @@ def _restore(arguments: argparse.Namespace, store: Store, host: RestoreHost) -> 
         )
     wish = go_back.Wish(
         options=model.RestoreOptions(
-            arguments.packages, arguments.other_host, arguments.restart_timeout
+            arguments.packages,
+            arguments.other_host,
+            arguments.restart_timeout,
+            _reason(arguments),
         ),
         run=_run(),
         checkpoint=chosen,
@@ -231,6 +257,14 @@ def _label(arguments: argparse.Namespace, store: Store, host: RestoreHost) -> in
 def _unlabel(arguments: argparse.Namespace, store: Store, host: RestoreHost) -> int:
     changed = store.unlabel(arguments.name)
     print(f"{arguments.name} is taken away" if changed else f"there is no label {arguments.name}")
+    return 0
+
+
+def _remove(arguments: argparse.Namespace, store: Store, host: RestoreHost) -> int:
+    outcome = take.remove(store, arguments.checkpoint)
+    _report(outcome)
+    if not outcome.changed:
+        print(f"there is no checkpoint {arguments.checkpoint}")
     return 0
 
 
@@ -286,6 +320,7 @@ _VERBS = {
     "resume": _resume,
     "label": _label,
     "unlabel": _unlabel,
+    "remove": _remove,
     "confirm": _confirm,
     "export": _export,
     "import": _import,
@@ -297,13 +332,13 @@ _VERBS = {
 def _report(outcome: model.Outcome) -> None:
     print(checkpoint_text.report(outcome), end="")
     for warning in outcome.warnings:
-        print(f"warning: {show_text.visible(warning)}", file=sys.stderr)
+        print(f"warning: {checkpoint_text.line(warning)}", file=sys.stderr)
 
 
-def _text(found: model.Difference) -> str:
+def _text(found: model.Difference, left: Sequence[model.Left] = ()) -> str:
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
-        return show_text.coloured(found)
-    return show_text.plain(found)
+        return show_text.coloured(found, left)
+    return show_text.plain(found, left)
 
 
 def _nothing(digest: str) -> bytes | None:

@@ -20,15 +20,18 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.store impo
 from steadygpu_agent.table import table
 
 
-def listing(found: dict[str, Any], unfinished: str) -> str:
+def listing(found: dict[str, Any], unfinished: str, machine: str) -> str:
     """What ``list`` prints. ``found`` is what ``list --json`` does, ``unfinished`` the target of a
-    restore that did not end.
+    restore that did not end, ``machine`` this host's id: others' checkpoints are told from ours.
     """
     rows = [["ID", "TAKEN (UTC)", "LABELS", "BY", "FOR"]]
     for one in found["checkpoints"]:
         taken = one["taken_at"].replace("T", " ")[:16]
         labels = ", ".join(one["labels"]) or "-"
-        rows.append([one["id"], taken, labels, visible(one["who"]) or "-", _purpose(one) or "-"])
+        purpose = [f"of {visible(one['hostname'])}"] if one["machine"] != machine else []
+        purpose += [words] if (words := _purpose(one)) else []
+        who = visible(redact.phrase(one["who"]))
+        rows.append([one["id"], taken, labels, who or "-", ", ".join(purpose) or "-"])
     none = "no checkpoints; steadygpu checkpoint take makes one"
     parts = [table(rows) if len(rows) > 1 else none]
     opened = found["window"]
@@ -46,9 +49,9 @@ def listing(found: dict[str, Any], unfinished: str) -> str:
             f"A restore to {unfinished} was interrupted.\n  steadygpu checkpoint resume    ends it"
         )
     if found["pending"]:
-        lines = ["Left by the last restore, for when it is possible:"]
-        lines += [f"  {one['subject']}: {one['reason']}" for one in found["pending"]]
-        parts.append("\n".join(map(visible, lines)))
+        lines = ["Left by the last restore; restore the same again when nothing is in the way:"]
+        lines += [f"  {line(one['subject'] + ': ' + one['reason'])}" for one in found["pending"]]
+        parts.append("\n".join(lines))
     return "\n\n".join(parts)
 
 
@@ -73,7 +76,10 @@ def contents(found: model.Difference) -> str:
     for part in show_text.parts(found.changes):
         lines += ["", show_text.TITLES.get(part, part)]
         for change in found.changes:
-            if change.part == part:
+            if change.part == part and change.kind == "changed":
+                # All else is new against nothing: this part could not be read.
+                lines.append(f"  {visible(change.subject)}: {visible(change.after)}")
+            elif change.part == part:
                 text = show_text.told(change)
                 lines.append(f"  {visible(change.subject)}" + (f": {text}" if text else ""))
     return "\n".join(lines)
@@ -87,7 +93,12 @@ def report(outcome: model.Outcome) -> str:
         later = "left for later" if one.pending else "left as it is"
         lines.append(f"{later}: {one.subject}: {one.reason}")
     lines += [f"note: {note}" for note in outcome.notes]
-    return "".join(f"{visible(line)}\n" for line in lines)
+    return "".join(f"{line(one)}\n" for one in lines)
+
+
+def line(text: str) -> str:
+    """One line of what may have been several, such as what another program said."""
+    return visible(" ".join(text.split()))
 
 
 def _purpose(one: dict[str, Any]) -> str:

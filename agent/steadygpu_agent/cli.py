@@ -21,6 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     try:
         status: int = arguments.run(arguments)
+        sys.stdout.flush()
     except BrokenPipeError:
         # A reader such as head went away. Python would complain once more when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

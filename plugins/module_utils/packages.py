@@ -18,6 +18,25 @@ from dataclasses import dataclass
 from .atomic import read_text
 from .process import find_program, run
 
+# The container toolkit. Versions must match exactly: since 1.18 the runtime refuses otherwise.
+TOOLKIT_PACKAGES = (
+    "nvidia-container-toolkit",
+    "nvidia-container-toolkit-base",
+    "libnvidia-container-tools",
+    "libnvidia-container1",
+)
+
+# Those of the engine, by whoever makes them.
+ENGINE_PACKAGES = (
+    "docker.io",
+    "docker-cli",
+    "docker-ce",
+    "docker-ce-cli",
+    "containerd",
+    "containerd.io",
+    "runc",
+)
+
 _DPKG_FORMAT = "${db:Status-Abbrev}\t${Package}\t${Version}\n"
 _RPM_FORMAT = "%{NAME}\t%|EPOCH?{%{EPOCH}}:{0}|\t%{VERSION}-%{RELEASE}\t%{ARCH}\n"
 

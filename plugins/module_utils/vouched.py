@@ -52,7 +52,8 @@ def vouch_digests(tokens: Mapping[str, str | None], root: str = "/") -> None:
     ledger_path = _ledger(root)
     directory = os.path.dirname(ledger_path)
     after = _sequence(directory)
-    _make(directory)
+    if not os.path.isdir(directory):
+        make_directory(directory)
     with _locked(ledger_path) as ledger:
         newest = {one["path"]: one for one in _lines(ledger)}
         said = []
@@ -154,10 +155,13 @@ def _sequence(directory: str) -> int:
     return int(text)
 
 
-def _make(directory: str) -> None:
-    if not os.path.isdir(directory):
-        os.makedirs(directory, mode=0o700, exist_ok=True)
-        fsync_directory(os.path.dirname(directory))
+def make_directory(directory: str) -> None:
+    """Make the directory of ledger and checkpoints, durably. Raises OSError."""
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    # It may be the first of ours on this host: then the one that it lies in is new as well.
+    above = os.path.dirname(os.path.abspath(directory))
+    fsync_directory(above)
+    fsync_directory(os.path.dirname(above))
 
 
 @contextlib.contextmanager

@@ -31,23 +31,24 @@ description:
 options:
   state:
     description:
-      - V(present) takes a checkpoint, unless the newest one is of the very same state, and sets
-        O(labels).
+      - V(present) takes a checkpoint, and sets O(labels). Where the newest one is of the very same
+        state, that one counts, and keeps its O(who) and O(why).
       - V(begin) takes a checkpoint and opens a window. Where this run has opened one already, it
-        joins that.
+        joins that. The one of another run is refused until it has expired.
       - V(confirm) closes the window of this run, takes a checkpoint of what the host is now, and
         labels it C(stable). If that differs from the state at V(begin), the latter is labelled
         C(before-change). Without a window there is nothing to confirm, which is no error.
       - V(restore) goes back to O(checkpoint).
-      - V(absent) removes O(labels), and the checkpoint whose whole id O(checkpoint) is. What an
-        open window or an unfinished restore needs is refused.
+      - V(absent) removes O(labels), and the checkpoint whose whole id O(checkpoint) is. One that
+        has another label, or that an open window or an unfinished restore needs, is refused.
     type: str
     choices: [present, begin, confirm, restore, absent]
     default: present
   checkpoint:
     description:
       - The checkpoint to go back to, or to remove. An id or its unique beginning, a label such as
-        V(stable) or V(before-change), or V(@2026-12-01T03:00) for the newest one at that time.
+        V(stable) or V(before-change), or V(@2026-12-01T03:00) for the newest one taken by that
+        time, which is the host's local time. To remove, only the whole id.
       - Without it V(restore) goes back to where the open window began. It fails when none is open,
         so that a play which failed before V(begin) does not undo an earlier change.
     type: str
@@ -61,8 +62,10 @@ options:
     default: []
   paths:
     description:
-      - Further absolute paths that are saved and restored, with V(present) and V(begin). They count
-        as yours, so a restore brings them back whoever has changed them.
+      - Further absolute paths that are saved and restored, with V(present) and V(begin). Files,
+        directories with all that is in them, or patterns with C(*).
+      - They count as yours, so a restore brings them back whoever has changed them, and removes
+        what was not there. What somebody else wrote is kept beside.
     type: list
     elements: str
     default: []
@@ -70,13 +73,14 @@ options:
     description:
       - How long the window stays open, in seconds or as V(90s), V(30m), V(2h), V(1h30m), V(1d).
       - When it has passed, the window is not undone by itself. The next run may take it over, and
-        goes back to the same state when it fails.
+        goes back to the same state when it fails. So it has to be longer than the run takes.
     type: str
     default: 1h
   takeover:
     description:
       - Whether to go on in the place of another run whose window is open.
       - A run of the same controller whose process is dead is replaced without it, and said so.
+        Under AWX each job has a controller of its own, of which nothing is known.
     type: bool
     default: false
   what:
@@ -115,12 +119,13 @@ options:
     default: false
   keep:
     description:
-      - How many checkpoints stay, with V(confirm). Labelled ones stay in any case.
+      - How many of the newest checkpoints stay, with V(confirm). Labelled ones stay in any case.
     type: int
     default: 20
   max_age_days:
     description:
-      - Days after which a checkpoint goes, with V(confirm). V(0) means never.
+      - Days after which a checkpoint goes, with V(confirm), but for labelled ones and the three
+        newest. V(0) means never.
     type: float
     default: 90
   wait_s:
@@ -195,11 +200,16 @@ EXAMPLES = r"""
     checkpoint: before-change
     packages: true
 
-- name: Remember a state under a name
+- name: Remember a state under a name, and a file that this collection does not know
   steadygpu.host.checkpoint:
     labels: [burned-in]
     why: 72 hours of training without a fault
     paths: [/etc/fstab]
+
+- name: Forget the name; the checkpoint goes by age and count again
+  steadygpu.host.checkpoint:
+    state: absent
+    labels: [burned-in]
 """
 
 RETURN = r"""
@@ -292,14 +302,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
-    go_back,
-    model,
-    show_text,
-    take,
-    view,
-    window,
-)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback import model, view, window
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.actors import LiveHost
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.store import Store
 
@@ -333,8 +336,6 @@ def carry_out(
     reason = model.Reason(
         **{key: options[key] for key in ("who", "why", "ticket", "window", "what")}
     )
-    if options["state"] == "present":
-        return take.take(store, host, reason, paths, options["labels"], dry_run), None
     if options["state"] == "begin":
         within_s = seconds(options["confirm_within"])
         return window.begin(
@@ -343,11 +344,16 @@ def carry_out(
     if options["state"] == "confirm":
         keep, days = options["keep"], options["max_age_days"] or None
         return window.confirm(store, host, run, keep, days, takeover, dry_run), None
+    # Ansible compiles what is imported at each run, and most runs begin and confirm.
+    from ansible_collections.steadygpu.host.plugins.module_utils.rollback import go_back, take
+
+    if options["state"] == "present":
+        return take.take(store, host, reason, paths, options["labels"], dry_run), None
     if options["state"] == "absent":
         return take.remove(store, options["checkpoint"], options["labels"], dry_run), None
     wish = go_back.Wish(
         model.RestoreOptions(
-            options["packages"], options["other_host"], options["restart_timeout_s"]
+            options["packages"], options["other_host"], options["restart_timeout_s"], reason
         ),
         run,
         options["checkpoint"],
@@ -402,6 +408,8 @@ def main() -> None:
     for warning in outcome.warnings:
         module.warn(warning)
     if found is not None:
+        from ansible_collections.steadygpu.host.plugins.module_utils.rollback import show_text
+
         result["diff"] = {"prepared": "" if found.empty else show_text.plain(found)}
     module.exit_json(what=options["what"], **result)
 

@@ -108,7 +108,7 @@ def main() -> None:
     units, packages = len(rest.units), len(rest.packages)
     print(f"\nEach take read {units} units and {packages} packages of this machine; not there:")
     for part, why in rest.unknown.items() or {"-": "nothing"}.items():
-        print(f"- {part}: {why}")
+        print(f"- {part}: {why.splitlines()[0]}")
 
 
 def _lay_out(root: Path) -> list[Path]:
@@ -142,7 +142,7 @@ class _Takes:
             began = time.perf_counter()
             work()
             seconds.append(time.perf_counter() - began)
-        cuts = quantiles(seconds, n=100)
+        cuts = quantiles(seconds, n=100, method="inclusive")
         return cuts[49], cuts[98]
 
     def copy(self) -> Callable[[], object]:

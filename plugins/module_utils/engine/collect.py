@@ -29,16 +29,7 @@ from .services import Service, read_services
 _UNITS = ("docker.service", "containerd.service")
 
 # The packages whose versions decide what a GPU container host can do.
-PACKAGES = (
-    "docker.io",
-    "docker-cli",
-    "docker-ce",
-    "docker-ce-cli",
-    "containerd",
-    "containerd.io",
-    "runc",
-    *toolkit.PACKAGES,
-)
+PACKAGES = (*packages.ENGINE_PACKAGES, *packages.TOOLKIT_PACKAGES)
 
 
 def collect(

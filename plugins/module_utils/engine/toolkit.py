@@ -14,14 +14,6 @@ from ..packages import Package
 from ..process import find_program
 from .containerd import program_version
 
-# Released together; versions must match exactly (since 1.18 the runtime refuses otherwise).
-PACKAGES = (
-    "nvidia-container-toolkit",
-    "nvidia-container-toolkit-base",
-    "libnvidia-container-tools",
-    "libnvidia-container1",
-)
-
 CONFIG_PATH = "/etc/nvidia-container-runtime/config.toml"
 
 

@@ -13,8 +13,8 @@ Where is the answer to …
   ``package_names`` and ``fingerprint``, which has ``device_rules`` and ``container_files``.
 - Where is it kept, and what if two come at once, the disk is full, or the program is killed?
   ``store``, on ``store_base``, ``under_way`` (labels, window, journal), ``objects``, ``documents``
-  and ``locking``. What does a name mean? ``selector``. An older or newer form: ``schema``. Which go:
-  ``retention``. Between hosts: ``transfer``.
+  and ``locking``. What does a name mean? ``selector``. An older or newer form: ``schema``. Which
+  go: ``retention``. Between hosts: ``transfer``.
 - How does a change begin and end? ``window``. A checkpoint by itself: ``take``. Which way back is
   meant: ``go_back``.
 - What does the way back consist of? ``plan`` with ``plan_files`` decides (pure), ``promises`` says
@@ -23,6 +23,7 @@ Where is the answer to …
   ``beside`` for temporary and kept files, ``why_not`` for errors.
 - How do systemd, slices, Docker, MIG and packages get theirs? ``actors`` chooses among ``act_…``;
   their contract is ``actors_api``; the package managers are ``deb_packages``, ``rpm_packages``.
-- What differs? ``compare`` asks ``diff`` and ``diff_parts``. What must nobody see? ``redact``, which
-  finds it with ``secret_spans``. How is it shown? ``show_text``, ``show_html``, ``view`` (JSON).
+- What differs? ``compare`` asks ``diff`` and ``diff_parts``. What must nobody see? ``redact``,
+  which finds it with ``secret_spans``. How is it shown? ``show_text``, ``show_html``, as JSON
+  ``view``.
 """

@@ -48,15 +48,23 @@ def carry_out(step: Step, context: Context, engine: Engine, client: DockerClient
             functools.partial(_carriers, client=client, path=path),
             context.options.deadline_s,
             path,
-            stays=functools.partial(_stays, context=context),
+            stays=functools.partial(_stays, context=context, socket=client.socket_path),
             start=_ran(context),
             told=_told(step, context),
         )
     except (DaemonFailedError, EngineError, EngineUnreachableError, OSError) as error:
         raise RollbackError(str(error)) from error
     changed = _put_metadata(path, entry, done.text, context) or done.changed
-    left = tuple(Left(path, reason, pending=True) for reason in done.waiting)
+    waiting = done.waiting or _still_waiting(step, engine)
+    left = tuple(Left(path, reason, pending=True) for reason in waiting)
     return Done(changed, left, done.notes)
+
+
+def _still_waiting(step: Step, engine: Engine) -> tuple[str, ...]:
+    """What an earlier restore has left to the daemon's next start, which has not come yet."""
+    waits = step.details.get("waits")
+    started = engine.state().started_at if waits else None
+    return (str(waits),) if started is not None and started <= step.details["said"] else ()
 
 
 def _text(entry: Entry, context: Context) -> str | None:
@@ -103,11 +111,11 @@ def _carriers(state: EngineState, client: DockerClient, path: str) -> Mapping[st
     return runtime_users.find(asked, runtime_users.data_root(state.info, state.flags, path))
 
 
-def _stays(program: str, context: Context) -> bool:
+def _stays(program: str, context: Context, socket: str) -> bool:
     """Will this program be there when the restore has ended?"""
     if find_program(program) is None:
         return False
-    if not context.options.packages:
+    if not context.options.packages or act_packages.endangered(context.root, socket):
         return True
     owner = act_packages.owner_of(program)
     return owner is None or owner in context.target.state.packages

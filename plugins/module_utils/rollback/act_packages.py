@@ -5,7 +5,9 @@
 """The way back of packages: to a version that the host still has, the whole set at once.
 
 Driver and kernel are never touched, and an engine only while no container exists, since its
-packages restart it. What apt or dnf would do beyond the set is refused before it begins.
+packages restart it. Packages with units tell systemd of them, so nothing at all is done while a
+daemon-reload may take somebody's GPU. What apt or dnf would do beyond the set is refused before it
+begins. Images and volumes stay.
 """
 
 from __future__ import annotations
@@ -13,19 +15,24 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from .. import packages
-from ..engine import collect, runtime_users, toolkit
+from ..engine import runtime_users
 from ..engine.daemon_control import DockerDaemon
 from ..engine.docker_api import DockerClient, EngineError, EngineUnreachableError
 from ..process import CommandMissingError
+from ..slices import reader, reload
 from . import act_systemd, deb_packages, package_names, put_back, rpm_packages
 from .actors_api import Context
 from .model import Done, Left, RollbackError, Step
 
 # Packages whose versions belong together: only all of a set go to another version, or none.
 _SETS: Mapping[str, frozenset[str]] = {
-    "the container toolkit": frozenset(toolkit.PACKAGES),
-    "the engine": frozenset(collect.PACKAGES) - frozenset(toolkit.PACKAGES),
+    "the container toolkit": frozenset(packages.TOOLKIT_PACKAGES),
+    "the engine": frozenset(packages.ENGINE_PACKAGES),
 }
+
+# Purging it deletes all images and volumes: its postrm runs nuke-graph-directory.sh (Debian,
+# Ubuntu). Docker's own packages leave them (docs.docker.com, "Uninstall Docker Engine").
+_PURGE_DELETES_DATA = frozenset({"docker.io"})
 
 
 def install(step: Step, context: Context, socket: str) -> Done:
@@ -65,6 +72,11 @@ def hold(step: Step, context: Context) -> Done:
     except CommandMissingError as error:
         raise RollbackError(str(error)) from error
     return Done(True)
+
+
+def endangered(root: str, socket: str) -> list[str]:
+    """Who may lose a GPU by the scripts of packages; while anybody may, no package changes."""
+    return reload.endangered(socket) if reader.has_systemd(root) else []
 
 
 def owner_of(path: str) -> str | None:
@@ -119,6 +131,9 @@ def _install(versions: Mapping[str, str], context: Context, socket: str) -> Done
     }
     if not wanted:
         return Done()
+    victims = endangered(context.root, socket)
+    if victims:
+        return Done(left=_wait(wanted, victims))
     deb = installed.manager == "dpkg"
     names = sorted(wanted)
     found = deb_packages.available(names, context.root) if deb else rpm_packages.available(names)
@@ -141,6 +156,11 @@ def _install(versions: Mapping[str, str], context: Context, socket: str) -> Done
 def _remove(names: Collection[str], context: Context, socket: str) -> Done:
     installed = packages.read_installed(context.root)
     going = sorted(name for name in names if name in installed.packages)
+    if not going:
+        return Done()
+    victims = endangered(context.root, socket)
+    if victims:
+        return Done(left=_wait(going, victims))
     left: list[Left] = []
     containers = _containers(going, socket, context)
     for what, members in _sets(going):
@@ -161,11 +181,18 @@ def _remove(names: Collection[str], context: Context, socket: str) -> Done:
     if also:
         return Done(left=(*left, *_refused(going, also)))
     notes = []
-    for path in deb_packages.edited_conffiles(going, context.root):
-        kept = put_back.keep_conflict(path, context.root)
-        if kept:
-            notes.append(f"{path} was edited; it is kept as {kept}, since its package goes")
-    deb_packages.carry_out("purge", going, context.root)
+    with_data = [name for name in going if name in _PURGE_DELETES_DATA]
+    purged = [name for name in going if name not in _PURGE_DELETES_DATA]
+    if with_data:
+        deb_packages.carry_out("remove", with_data, context.root)
+        names = ", ".join(with_data)
+        notes.append(f"{names} was removed, not purged: a purge would delete images and volumes")
+    if purged:
+        for path in deb_packages.edited_conffiles(purged, context.root):
+            kept = put_back.keep_conflict(path, context.root)
+            if kept:
+                notes.append(f"{path} was edited; it is kept as {kept}, since its package goes")
+        deb_packages.carry_out("purge", purged, context.root)
     return Done(True, tuple(left), tuple(notes))
 
 
@@ -195,6 +222,14 @@ def _refused(names: Collection[str], also: Collection[str]) -> list[Left]:
         ", ".join(sorted(also))
     )
     return [Left(name, reason) for name in sorted(names)]
+
+
+def _wait(names: Collection[str], victims: Sequence[str]) -> tuple[Left, ...]:
+    reason = (
+        "packages stay as they are for now: their scripts run systemctl daemon-reload, which may "
+        "take the GPU from {}".format(", ".join(victims))
+    )
+    return tuple(Left(name, reason, pending=True) for name in sorted(names))
 
 
 def _containers(names: Collection[str], socket: str, context: Context) -> list[str]:

@@ -31,7 +31,7 @@ _TASKS = (
 _ENGINE = ("docker.service", "docker.socket", "containerd.service")
 # CUDA programs end with it where fabric manager is told so (ABORT_CUDA_JOBS_ON_FM_EXIT).
 _FABRIC = "nvidia-fabricmanager.service"
-_ASKED = ("LoadState", "ActiveState", "Type", "ExecStop")
+_ASKED = ("ActiveState", "Type")
 
 
 def tell(step: Step, context: Context, socket: str) -> Done:
@@ -70,7 +70,7 @@ def unit(step: Step, context: Context, socket: str) -> Done:
         if active == "active" and seen.get("ActiveState") != "active":
             started, reason = _start(name, seen, deadline_s)
         elif active == "inactive" and seen.get("ActiveState") not in ("inactive", "failed"):
-            started, reason = _stop(name, seen, deadline_s, context.root)
+            started, reason = _stop(name, deadline_s, context.root)
         else:
             started, reason = False, None
     except (units.UnitError, CommandMissingError) as error:
@@ -117,10 +117,11 @@ def _start(name: str, seen: dict[str, str], deadline_s: float) -> tuple[bool, st
     return True, None
 
 
-def _stop(name: str, seen: dict[str, str], deadline_s: float, root: str) -> tuple[bool, str | None]:
-    if name in _ENGINE and living(root):
+def _stop(name: str, deadline_s: float, root: str) -> tuple[bool, str | None]:
+    containers = living(root) if name in _ENGINE else []
+    if containers:
         told = "was not stopped, since containers run: {}. Once they may end: systemctl stop {}"
-        return False, told.format(_listed(living(root)), name)
+        return False, told.format(_listed(containers), name)
     if name == _FABRIC:
         told = f"was not stopped: programs on the GPUs may end with it. systemctl stop {name}"
         return False, told

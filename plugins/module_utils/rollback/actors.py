@@ -11,18 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..engine.docker_api import DEFAULT_SOCKET
-from . import (
-    act_docker,
-    act_mig,
-    act_packages,
-    act_slice,
-    act_systemd,
-    actors_api,
-    codec,
-    observe,
-    put_back,
-    sysctls,
-)
+from . import actors_api, codec, observe, put_back, sysctls
 from .actors_api import Actor, Context
 from .model import Done, Host, Moment, RollbackError, State, Step
 
@@ -65,6 +54,9 @@ class LiveHost:
         files: dict[str, Actor] = dict.fromkeys(actors_api.PATH_KINDS, put_path)
         if os.path.abspath(self._root) != "/":
             return files
+        # To begin and to confirm nobody acts, and Ansible compiles all imports at each run.
+        from . import act_docker, act_mig, act_packages, act_slice, act_systemd
+
         socket = self._socket
         return {
             **files,

@@ -27,6 +27,10 @@ A step for a path has ``entry`` (what the path shall be, :func:`.codec.entry_to_
 look at the last two: before it is called, the entry's content was vouched for and what others wrote
 was kept beside the path. Steps of the kind ``file`` need no actor, see :mod:`.carry_out`.
 
+``docker`` may have ``waits``, why an earlier restore left its restart to somebody else, and
+``said``, when it told so, in seconds since the epoch: it still is so if the daemon has not started
+since.
+
 ``unit``: ``enabled`` is the wanted ``UnitFileState`` (``enabled`` or ``disabled``), ``active`` the
 wanted ``ActiveState`` (``active`` or ``inactive``); a key that is not there is not to be touched.
 

@@ -45,14 +45,16 @@ class Carried:
 
     def failed(self, step: Step, error: Exception) -> None:
         """A step was not done. Raises RollbackError where going on makes no sense."""
+        known = isinstance(error, (RollbackError, OSError)) and str(error)
+        reason = str(error) if known else f"{type(error).__name__}: {error}"
         if step.kind in PATH_KINDS and _is_disk(error):
             raise _stopped(step.subject, error) from error
         if step.details.get("expected") == "directory":
             # Somebody has put something of theirs into it; that is nothing to worry about.
-            self.left.append(Left(step.subject, str(error)))
+            self.left.append(Left(step.subject, reason))
             return
-        self.left.append(Left(step.subject, str(error), pending=True))
-        self.warnings.append(f"could not {step.text}: {error}")
+        self.left.append(Left(step.subject, reason, pending=True))
+        self.warnings.append(f"could not {step.text}: {reason}")
 
 
 def carry_out(
@@ -119,7 +121,9 @@ def _act(
         return
     try:
         done = actor(step, context)
-    except (RollbackError, OSError) as error:
+    except Exception as error:
+        # Also what nobody has foreseen: it would stop this restore at the same step each time that
+        # it is resumed, and keep all later ones from it.
         carried.failed(step, error)
         return
     carried.did(step, done.changed)

@@ -301,6 +301,7 @@ def restore_to_json(journal: RestoreJournal) -> dict[str, Any]:
             "packages": journal.options.packages,
             "other_host": journal.options.other_host,
             "deadline_s": journal.options.deadline_s,
+            "reason": reason_to_json(journal.options.reason),
         },
         "steps": [
             {
@@ -333,6 +334,7 @@ def restore_from_json(document: object) -> RestoreJournal:
             packages=read.truth(options, "packages", "options"),
             other_host=read.truth(options, "other_host", "options"),
             deadline_s=read.number(options, "deadline_s", "options"),
+            reason=reason_from_json(read.get(options, "reason", "options")),
         ),
         plan=Plan(
             steps=tuple(

@@ -96,7 +96,7 @@ def parse_simulation(text: str) -> Simulated:
 
 
 def carry_out(verb: str, arguments: Sequence[str], root: str = "/") -> None:
-    """``apt-get install`` or ``purge`` in one transaction. Raises RollbackError.
+    """``apt-get install``, ``remove`` or ``purge`` in one transaction. Raises RollbackError.
 
     No policy-rc.d is written, which would keep every service from starting if we were killed: the
     caller sees to it that nobody is hurt by a service that the packages restart.

@@ -59,9 +59,7 @@ def _act(
         return window.undo(store, host, wish.run, wish.options, wish.takeover, wish.dry_run)
     if opened is not None:
         # Would begin be refused? Then somebody is changing the host right now.
-        window.begin(
-            store, host, wish.run, "", 0, opened.reason, takeover=wish.takeover, dry_run=True
-        )
+        window.refuse_other(opened, host, wish.run, wish.takeover)
     return restore.restore(store, target, wish.options, host, wish.dry_run)
 
 

@@ -10,7 +10,6 @@ runs in a child with a deadline, as everything that asks the driver does.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,11 +35,6 @@ class Seen:
     mig: list[dict[str, Any]]
     memory_mib: Mapping[int, int | None] = field(default_factory=dict)
     sick: Mapping[int, str] = field(default_factory=dict)
-
-
-def driver_loaded(root: str = "/") -> bool:
-    """Is the kernel module there? Asked by root without it, NVML would load it."""
-    return os.path.exists(os.path.join(root, "proc/driver/nvidia/version"))
 
 
 def read(deadline_s: float) -> Seen:

@@ -64,7 +64,7 @@ ABSENT = Entry("absent")
 
 @dataclass(frozen=True)
 class UnitState:
-    """One systemd unit: ``LoadState``, ``ActiveState``, ``UnitFileState`` and its drop-ins' paths."""
+    """One systemd unit: ``LoadState``, ``ActiveState``, ``UnitFileState``, its drop-ins' paths."""
 
     load: str
     active: str
@@ -174,7 +174,8 @@ class Area:
 @dataclass(frozen=True)
 class Moment:
     """A time that survives a jumping clock: ``wall`` in seconds since the epoch, ``uptime`` in
-    seconds by CLOCK_BOOTTIME, valid within ``boot`` (the kernel's boot id)."""
+    seconds by CLOCK_BOOTTIME, valid within ``boot`` (the kernel's boot id).
+    """
 
     wall: float
     uptime: float
@@ -238,7 +239,8 @@ class Left:
 @dataclass(frozen=True)
 class Plan:
     """The way back: ``steps`` in order; ``conflicts`` are the paths that others changed since,
-    whose content is kept beside; ``left`` is what stays as it is."""
+    whose content is kept beside; ``left`` is what stays as it is.
+    """
 
     steps: tuple[Step, ...] = ()
     conflicts: tuple[str, ...] = ()
@@ -248,17 +250,21 @@ class Plan:
 @dataclass(frozen=True)
 class RestoreOptions:
     """``packages``: may packages be installed, downgraded and removed. ``other_host``: may a
-    checkpoint of another machine be restored here. ``deadline_s`` bounds each reload or restart."""
+    checkpoint of another machine be restored here. ``deadline_s`` bounds each reload or restart.
+    ``reason`` says who goes back, and why.
+    """
 
     packages: bool = False
     other_host: bool = False
     deadline_s: float = 120.0
+    reason: Reason = Reason()
 
 
 @dataclass(frozen=True)
 class RestoreJournal:
     """A restore that has begun. ``target`` is where it goes, ``replaced`` the checkpoint of what
-    was there. ``window`` is the id of the window that it ends, or ""."""
+    was there. ``window`` is the id of the window that it ends, or "".
+    """
 
     target: str
     replaced: str
@@ -305,8 +311,8 @@ class Change:
     ``part`` is ``file``, ``unit``, ``sysctl``, ``package``, ``mig``, ``kernel``, ``device``,
     ``driver``, ``toolkit`` or ``container``; ``kind`` ``added``, ``removed`` or ``changed``.
     ``before`` and ``after`` are one line each, ``lines`` a unified diff of text where there is one.
-    ``counts`` is False for what comes and goes by itself, such as memory in use: it is told, but two
-    states that differ in nothing else are the same.
+    ``counts`` is False for what comes and goes by itself, such as memory in use: it is told, but
+    two states that differ in nothing else are the same.
     """
 
     part: str

@@ -18,7 +18,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, Callable, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 from .. import packages
 from ..engine.docker_api import DEFAULT_SOCKET, DockerClient, EngineError, EngineUnreachableError
@@ -29,7 +29,6 @@ from . import (
     device_rules,
     files,
     fingerprint,
-    gpu_seen,
     package_names,
     scope,
     sysctls,
@@ -37,8 +36,10 @@ from . import (
 )
 from .device_rules import Running
 from .fingerprint import Listed
-from .gpu_seen import Seen
 from .model import Host, Moment, PackageState, RollbackError, State, UnitState
+
+if TYPE_CHECKING:
+    from .gpu_seen import Seen
 
 _DOCKER_NAMESPACE = "moby"
 # An engine that waits for a container's lock must not use up the time of all other parts.
@@ -139,8 +140,11 @@ class _Look:
 
     def gpus(self) -> Seen | None:
         """What NVML tells; None without a driver to ask."""
-        if not gpu_seen.driver_loaded(self.root):
+        if not os.path.exists(os.path.join(self.root, "proc/driver/nvidia/version")):
+            # Asked by root without its module, NVML would load it.
             return None
+        from . import gpu_seen
+
         seen = gpu_seen.read(self.left())
         for index, reason in seen.sick.items():
             self.unknown[f"mig GPU {index}"] = reason

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from ..engine.collect import PACKAGES
+from ..packages import ENGINE_PACKAGES, TOOLKIT_PACKAGES
 
 # What comes with an engine and has its version.
 _ENGINE_EXTRAS = (
@@ -68,11 +68,11 @@ def recorded(installed: Iterable[str], kernel_release: str) -> set[str]:
     They are the engine's, the container toolkit's, the driver's, and those of the running kernel:
     deb packages have ``kernel_release`` (``uname -r``) in their name.
     """
-    engine = {*PACKAGES, *_ENGINE_EXTRAS}
+    known = {*ENGINE_PACKAGES, *TOOLKIT_PACKAGES, *_ENGINE_EXTRAS}
     return {
         name
         for name in installed
-        if name in engine
+        if name in known
         or _matches(name, _NVIDIA_PATTERNS)
         or (kernel_release and name.endswith(kernel_release) and _matches(name, _KERNEL_PATTERNS))
         # rpm keeps the release in the version; of several kernels the newest is named.

@@ -37,7 +37,7 @@ from .model import (
     UnitState,
 )
 from .package_names import never_alone
-from .plan_files import PathPlan, Writers, leave_specifications, plan_paths
+from .plan_files import PathPlan, Writers, ask_docker_again, leave_specifications, plan_paths
 from .scope import area_of
 
 _UNIT_DIRECTORY = "/etc/systemd/system"
@@ -58,21 +58,19 @@ def make_plan(
     *,
     since_settled: Mapping[str, Sequence[str]] | None = None,
     window_open: bool = False,
+    again: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Plan:
     """What to do, in order, and what stays as it is, and why.
 
     ``vouched`` are the digests (or ``absent``) by path that this collection wrote since the target,
     ``since_settled`` those since ``settled``, the last state that a confirm or restore left behind.
-    ``machine`` is this host's machine-id. Raises RollbackError for another host's checkpoint unless
-    ``options.other_host``: then packages, units and MIG stay as they are.
+    ``machine`` is this host's machine-id. ``again`` are, by subject, details for the steps of which
+    an earlier restore has left something: nothing of them shows in the states. Raises RollbackError
+    for another host's checkpoint unless ``options.other_host``: then packages, units and MIG stay
+    as they are.
     """
+    refuse_foreign(target, options, machine)
     foreign = target.host.machine != machine
-    if foreign and not options.other_host:
-        raise RollbackError(
-            f"checkpoint {target.id} is of another machine ({target.host.hostname}, machine-id "
-            f"{target.host.machine}; this host has {machine}); nothing was changed. To bring its "
-            "files and settings here nevertheless say other_host: true (--other-host)"
-        )
     later = settled is not None and settled.sequence > target.sequence
     writers = Writers(
         vouched=vouched,
@@ -83,6 +81,8 @@ def make_plan(
     )
     paths = plan_paths(target.state.files, now.files, areas, writers, target.looked)
     leave_specifications(paths, _driver(target.state), _driver(now))
+    again = again or {}
+    ask_docker_again(paths, target.state.files, now.files, areas, again)
     left = [*paths.left]
     skipped = _skipped(target.state, now, foreign, left)
     stops: list[Step] = []
@@ -100,11 +100,12 @@ def make_plan(
     if "packages" not in skipped:
         installs, removes = _packages(target.state, now, options, left)
     if target.state.kernel_cmdline != now.kernel_cmdline:
+        was, has = (_shown("", state.kernel_cmdline) for state in (target.state, now))
         left.append(
             Left(
                 "kernel command line",
-                f"was {target.state.kernel_cmdline!r}, is {now.kernel_cmdline!r}; a restore never "
-                "writes the boot loader: change it by hand and reboot",
+                f"was {was!r}, is {has!r}; a restore never writes the boot loader: change it by "
+                "hand and reboot",
             )
         )
     steps = (
@@ -113,17 +114,27 @@ def make_plan(
         *paths.parents,
         *paths.files,
         *paths.slices,
-        *_reload(paths),
+        *_reload(paths, again),
         *settings,
         *gpus,
         *paths.docker,
-        *_containerd(paths),
+        *_containerd(paths, now, again),
         *units,
         *paths.removals,
         *removes,
         *_forget_units(removes),
     )
     return Plan(steps, tuple(sorted(paths.conflicts)), tuple(left))
+
+
+def refuse_foreign(target: Checkpoint, options: RestoreOptions, machine: str) -> None:
+    """Raises RollbackError for another machine's checkpoint, unless ``options.other_host``."""
+    if target.host.machine != machine and not options.other_host:
+        raise RollbackError(
+            f"checkpoint {target.id} is of another machine ({target.host.hostname}, machine-id "
+            f"{target.host.machine}; this host has {machine}); nothing was changed. To bring its "
+            "files and settings here nevertheless say other_host: true (--other-host)"
+        )
 
 
 def _driver(state: State) -> str:
@@ -206,9 +217,11 @@ def _unit_text(unit: str, details: Mapping[str, Any]) -> str:
     return f"{' and '.join(words[details[key]] for key in sorted(details))} {unit}"
 
 
-def _reload(paths: PathPlan) -> list[Step]:
+def _reload(paths: PathPlan, again: Mapping[str, Any]) -> list[Step]:
     slices = {step.subject for step in paths.slices}  # their actor sees to systemd itself
     changed = [path for path in paths.telling("systemd") if path not in slices]
+    if "systemd" in again:
+        changed.append("what was put back before")
     if not changed:
         return []
     return [
@@ -224,10 +237,12 @@ def _forget_units(removes: Sequence[Step]) -> list[Step]:
     return [Step(SYSTEMD_RELOAD, "systemd", text, {"paths": ["units of removed packages"]})]
 
 
-def _containerd(paths: PathPlan) -> list[Step]:
+def _containerd(paths: PathPlan, now: State, again: Mapping[str, Any]) -> list[Step]:
+    # Of a file that went before, its directory tells.
+    former = now.files if "containerd.service" in again else ()
     changed = [
         path
-        for path in sorted({*paths.made, *paths.removed})
+        for path in sorted({*paths.made, *paths.removed, *former})
         if path.startswith("/etc/containerd/")
     ]
     if not changed:
@@ -268,17 +283,26 @@ def _sysctls(
             continue
         # An earlier restore has undone our change; what differs now came later.
         back = settled is not None and settled.sysctls.get(name) == want
+        was, has = (_shown(name, value or "") for value in (want, have))
         if want is None:
-            reason = f"is {have}; its value before is not known, the next boot decides"
+            reason = f"is {has}; its value before is not known, the next boot decides"
             left.append(Left(name, reason))
         elif have is None:
-            left.append(Left(name, f"was {want}; this kernel does not have it now"))
+            left.append(Left(name, f"was {was}; this kernel does not have it now"))
         elif not (since_settled if back else since_target):
-            reason = f"was {want}, is {have}: changed since, but not by this collection"
+            reason = f"was {was}, is {has}: changed since, but not by this collection"
             left.append(Left(name, f"{reason}; left as it is"))
         else:
-            steps.append(Step(SYSCTL, name, f"set {name} to {want} (is {have})", {"value": want}))
+            steps.append(Step(SYSCTL, name, f"set {name} to {was} (is {has})", {"value": want}))
     return steps
+
+
+def _shown(name: str, value: str) -> str:
+    """The value of a setting as anybody may read it."""
+    # Without a difference nobody needs it, and Ansible compiles what is imported at each run.
+    from . import redact
+
+    return redact.value(name, value)
 
 
 def _mig(target: State, now: State, left: list[Left]) -> list[Step]:
@@ -333,7 +357,8 @@ def _packages(
         else:
             if have is None or have.version != want.version:
                 versions[name] = want.version
-            if want.held != (have is not None and have.held):
+            # To install a held package is to release it.
+            if want.held or (have is not None and have.held):
                 holds[name] = want.held
     first, last = [], []
     if versions:

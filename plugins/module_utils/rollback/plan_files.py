@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from .actors_api import DOCKER, FILE, SLICE, token
 from .codec import entry_to_json
@@ -139,6 +140,22 @@ def leave_specifications(plan: PathPlan, made_for: str, loaded: str) -> None:
                 "left as it is. Make it anew: nvidia-ctk cdi generate"
             )
             plan.left.append(Left(step.subject, reason))
+
+
+def ask_docker_again(
+    plan: PathPlan,
+    target: Mapping[str, Entry],
+    now: Mapping[str, Entry],
+    areas: Sequence[Area],
+    again: Mapping[str, Mapping[str, Any]],
+) -> None:
+    """Ask a daemon again whose file is back, and which waited for its restart the last time."""
+    for path, details in again.items():
+        want, have = target.get(path, ABSENT), now.get(path, ABSENT)
+        area = area_of(path, areas)
+        if area is not None and area.tells == "docker" and alike(have, want):
+            step = _step(DOCKER, path, f"see whether Docker runs with {path}", want, have)
+            plan.docker.append(replace(step, details={**step.details, **details}))
 
 
 def _why_left(

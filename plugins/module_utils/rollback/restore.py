@@ -12,7 +12,8 @@ window closed. The journal goes last: as long as it is there, all of this is don
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from .. import vouched
 from . import scope
@@ -27,15 +28,17 @@ from .model import (
     Left,
     Outcome,
     Plan,
-    Reason,
     RestoreJournal,
     RestoreOptions,
     RollbackError,
     State,
 )
-from .plan import make_plan
+from .plan import make_plan, refuse_foreign
 from .promises import promised
 from .store import Store
+
+# What the checkpoint of a restore's end is called, with the target's id.
+_AFTER = "after restoring {}"
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,7 @@ def restore_locked(
     target = store.get(selector)
     outcome = ended or resume_locked(store, host) or Outcome()
     now = host.observe(store.sink, target.declared)
-    plan = _plan(store, target, now, options, host)
+    plan = _plan(store, target, now, options, host, _again(store))
     window = store.window()
     if window is not None and window.base == target.id:
         window_id = window.id
@@ -139,11 +142,12 @@ def restore_locked(
             f"the change of {window.reason.who or window.run} stays open; it goes back to "
             f"{window.base} when it is undone"
         )
-    reason = Reason(what=f"before restoring {target.id}")
+    reason = replace(options.reason, what=f"before restoring {target.id}")
     replaced = store.add(now, reason, host.machine(), target.declared)
     journal = RestoreJournal(target.id, replaced.id, window_id, options, plan)
     if plan.steps:
-        store.label(BEFORE_RESTORE, replaced.id)
+        if not _goes_on(store, target):
+            store.label(BEFORE_RESTORE, replaced.id)
         store.write_restore(journal)
         return _go_back(store, target, journal, host, outcome)
     outcome.checkpoint = target.id
@@ -159,6 +163,8 @@ def resume_locked(store: Store, host: RestoreHost) -> Outcome | None:
         return None
     try:
         target = store.get(journal.target)
+        # A disk that was copied to another machine holds the journal, too.
+        refuse_foreign(target, journal.options, host.machine().machine)
     except RollbackError as error:
         raise RollbackError(
             f"a restore was interrupted and cannot be ended: {error}. To give it up, delete "
@@ -174,7 +180,12 @@ def resume_locked(store: Store, host: RestoreHost) -> Outcome | None:
 
 
 def _plan(
-    store: Store, target: Checkpoint, now: State, options: RestoreOptions, host: RestoreHost
+    store: Store,
+    target: Checkpoint,
+    now: State,
+    options: RestoreOptions,
+    host: RestoreHost,
+    again: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Plan:
     settled = _settled(store)
     later = settled is not None and settled.sequence > target.sequence
@@ -188,7 +199,28 @@ def _plan(
         host.machine().machine,
         since_settled=_vouched(settled.sequence, host) if settled and later else {},
         window_open=store.window() is not None,
+        again=again,
     )
+
+
+def _again(store: Store) -> dict[str, dict[str, Any]]:
+    """What an earlier restore left for later, as :func:`.plan.make_plan` takes it."""
+    try:
+        said, pending = store.pending_since(), store.pending()
+    except RollbackError:
+        # It is only told; damaged, it must not bar the way back, which writes it anew.
+        return {}
+    return {one.subject: {"waits": one.reason, "said": said} for one in pending}
+
+
+def _goes_on(store: Store, target: Checkpoint) -> bool:
+    """Is this the restore that ended last, done once more for what it had left?
+
+    Then the state to undo it to is the one that was there before the first time.
+    """
+    settled = _settled(store)
+    same = settled is not None and settled.reason.what == _AFTER.format(target.id)
+    return same and BEFORE_RESTORE in store.labels()
 
 
 def _settled(store: Store) -> Checkpoint | None:
@@ -232,13 +264,19 @@ def _go_back(
     context = Context(store.open_content, journal.options, target, host.root)
     ours = _ours(target, host)
     done = carry_out(plan, context, host.actors(), ours, lambda: _vouch(plan, host.root))
-    after_state = host.observe(store.sink, target.declared)
-    remaining = _plan(store, target, after_state, journal.options, host)
-    reason = Reason(what=f"after restoring {target.id}")
-    after = store.add(after_state, reason, host.machine(), target.declared)
-    _tell(outcome, target, done, _left(done, remaining))
-    outcome.notes += _at_boot(plan, target)
-    _settle(store, journal, after, outcome.left)
+    try:
+        after_state = host.observe(store.sink, target.declared)
+        remaining = _plan(store, target, after_state, journal.options, host)
+        reason = replace(journal.options.reason, what=_AFTER.format(target.id))
+        after = store.add(after_state, reason, host.machine(), target.declared)
+        _tell(outcome, target, done, _left(done, remaining))
+        outcome.notes += _at_boot(plan, target)
+        _settle(store, journal, after, outcome.left)
+    except RollbackError as error:
+        raise RollbackError(
+            f"every step back to {target.id} was done or tried, but how it ended could not be "
+            f"kept, so it counts as interrupted: {error}. Then run: steadygpu checkpoint resume"
+        ) from error
     return outcome
 
 

@@ -219,9 +219,7 @@ class _Lines:
             match = rule.search(line)
             if match:
                 starts.append(match.end())
-        first = named and re.match(
-            r"\s*[\"']?(?P<word>[\w.:-]*[\w.-])[\"']?[ \t]+(?=[^\s=:])", line
-        )
+        first = named and _FIRST.match(line)
         if first and _NAME.search(first["word"]):
             starts.append(first.end())
         return [start + len(line[start:]) - len(line[start:].lstrip()) for start in starts]

@@ -21,6 +21,10 @@ _SHOWN = 10
 
 def check_label(name: str) -> None:
     """Raise RollbackError for what cannot be a label."""
+    if name == "now":
+        raise RollbackError(
+            "'now' cannot be a label: it stands for the host as it is; choose another word"
+        )
     if not _LABEL.fullmatch(name):
         raise RollbackError(
             f"{name!r} cannot be a label: wanted are 1 to 64 of a-z, 0-9, dot, dash and "

@@ -71,7 +71,7 @@ pre .p { background: var(--add-on); color: var(--add); }
 pre .m { background: var(--cut-on); color: var(--cut); }
 pre .h { background: var(--hunk-on); color: var(--hunk); }
 footer { margin-top: 2.5rem; color: var(--quiet); font-size: .88em; }
-@media (max-width: 40rem) { .item { flex-wrap: wrap; } .words { flex-basis: 100%; } }
+@media (max-width: 40rem) { .item { flex-wrap: wrap; } .words { flex-basis: 100%; order: 1; } }
 @media print { summary .item::after { content: ""; } body { background: none; }
   pre { white-space: pre-wrap; } }
 """
@@ -123,17 +123,21 @@ def _page(
         yield from _section("aside", "Besides", ordered, words)
     if left:
         yield f'<section id="left">\n<h2>Not restored <small>{len(left)}</small></h2>\n'
-        yield '<p class="quiet">A restore leaves these as they are.</p>\n<div class="list">\n'
+        yield '<p class="quiet">A restore leaves these as they are.'
+        if any(one.pending for one in left):
+            yield " Another one brings back what is marked later, once nothing is in the way."
+        yield '</p>\n<div class="list">\n'
         for one in left:
+            badge = '<span class="badge changed">later</span> ' if one.pending else ""
             yield (
-                f'<div class="item"><span class="words"><span class="subject">'
+                f'<div class="item">{badge}<span class="words"><span class="subject">'
                 f'{_text(one.subject)}</span><span class="quiet">{_text(one.reason)}</span>'
                 "</span></div>\n"
             )
         yield "</div>\n</section>\n"
     yield (
         "<footer>Secrets are never part of this page: &lt;redacted&gt; stands for one, and "
-        "&lt;redacted, changed&gt; for one that is another than before.</footer>\n"
+        "&lt;redacted, changed&gt; for one that is not the same as before.</footer>\n"
         "</main>\n</body>\n</html>\n"
     )
 

@@ -121,7 +121,8 @@ def _lines(difference: Difference, left: Sequence[Left]) -> Iterator[str]:
         yield ""
         yield "Not restored"
         for one in left:
-            yield f"  {visible(one.subject)}: {visible(one.reason)}"
+            later = "later: " if one.pending else ""
+            yield f"  {later}{visible(one.subject)}: {visible(one.reason)}"
 
 
 def _change(change: Change) -> Iterator[str]:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
@@ -247,22 +247,28 @@ class Store(UnderWay):
         with self.locked():
             if name not in self._ids():
                 raise RollbackError(f"there is no checkpoint {name} in {self.directory}")
-            needed = self._under_way()
-            if name in needed:
-                raise RollbackError(f"checkpoint {name} is {needed[name]}, so it is not deleted")
-            labels = sorted(label for label, one in self.labels().items() if one == name)
-            if labels:
-                raise RollbackError(
-                    f"checkpoint {name} is labelled {', '.join(labels)}, so it is not deleted; "
-                    f"first: steadygpu checkpoint unlabel {labels[0]}"
-                )
+            self.refuse_needed(name)
             self._remove(self._checkpoint_path(name))
             self._sweep()
+
+    def refuse_needed(self, name: str, besides: Collection[str] = ()) -> None:
+        """Raise RollbackError if something needs the checkpoint of an id, ``besides`` labels."""
+        needed = self._under_way()
+        if name in needed:
+            raise RollbackError(f"checkpoint {name} is {needed[name]}")
+        labels = sorted(
+            label for label, one in self.labels().items() if one == name and label not in besides
+        )
+        if labels:
+            raise RollbackError(
+                f"checkpoint {name} is labelled {', '.join(labels)}, so it is not removed; remove "
+                f"the label first (steadygpu checkpoint unlabel {labels[0]})"
+            )
 
     def prune(self, keep: int, max_age_days: float | None, now: float) -> list[str]:
         """Delete what :func:`.retention.going` says, then what nothing refers to; the ids."""
         if keep < 1:
-            raise RollbackError(f"keep is {keep}; at least the newest checkpoint is kept: 1")
+            raise RollbackError(f"keep is {keep}; wanted is a number from 1")
         with self.locked():
             gone = retention.going(
                 [self._kept(name) for name in self._ids()],

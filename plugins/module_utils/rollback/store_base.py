@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from .. import vouched
 from ..atomic import fsync_directory, read_text, remove, write_atomic
 from . import codec, locking, schema
 from .documents import storage_error
@@ -72,10 +73,9 @@ class StoreBase:
 
     def _make_directory(self) -> None:
         if not os.path.isdir(self._path("checkpoints")):
-            os.makedirs(self.directory, mode=0o700, exist_ok=True)
+            vouched.make_directory(self.directory)
             os.makedirs(self._path("checkpoints"), mode=0o700, exist_ok=True)
             fsync_directory(self.directory)
-            fsync_directory(os.path.dirname(os.path.abspath(self.directory)))
         if os.stat(self.directory).st_mode & 0o077:
             os.chmod(self.directory, 0o700)
 

@@ -75,7 +75,8 @@ def remove(
         before = store.labels()
         there = checkpoint in {one.id for one in store.summaries()}
         if there:
-            _refuse_needed(store, checkpoint, {*before} - {*labels})
+            # Before a label is gone.
+            store.refuse_needed(checkpoint, labels)
         for name in dict.fromkeys(labels):
             if name in before:
                 outcome.actions.append(f"remove label {name} from {before[name]}")
@@ -87,32 +88,6 @@ def remove(
                 store.remove(checkpoint)
         outcome.changed = bool(outcome.actions)
         return outcome
-
-
-def _refuse_needed(store: Store, checkpoint: str, staying: set[str]) -> None:
-    """What :meth:`.store.Store.remove` would refuse, before a label is gone."""
-    before, opened, journal = store.labels(), store.window(), store.restore_journal()
-    still = sorted(name for name in staying if before[name] == checkpoint)
-    if still:
-        raise RollbackError(
-            f"checkpoint {checkpoint} is labelled {', '.join(still)}, so it is not removed; remove "
-            "these labels as well"
-        )
-    if opened is not None and opened.base == checkpoint:
-        raise RollbackError(
-            f"checkpoint {checkpoint} is the base of the open window, so it is not removed; "
-            "confirm or restore first"
-        )
-    if journal is not None and checkpoint in (journal.target, journal.replaced):
-        raise RollbackError(
-            f"checkpoint {checkpoint} is part of a restore that has not ended, so it is not "
-            "removed; end it first (steadygpu checkpoint resume)"
-        )
-    if store.settled() == checkpoint:
-        raise RollbackError(
-            f"checkpoint {checkpoint} shows what this collection left behind last, so it is not "
-            "removed; the next confirmed change or restore frees it"
-        )
 
 
 def _foresee(

@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from . import codec, json_fields, selector
+from .documents import storage_error
 from .model import Left, RestoreJournal, RollbackError, Window
 from .store_base import StoreBase, naming
 
@@ -85,6 +87,15 @@ class UnderWay(StoreBase):
             left = json_fields.sequence(document.get("left"), "left") if document else []
             return [codec.left_from_json(one) for one in left]
 
+    def pending_since(self) -> float:
+        """When that was told, in seconds since the epoch; 0 if nothing ever was."""
+        try:
+            return os.stat(self._path("pending.json")).st_mtime
+        except FileNotFoundError:
+            return 0.0
+        except OSError as error:
+            raise storage_error(error, self.directory) from error
+
     def write_pending(self, left: Sequence[Left]) -> None:
         """Keep what is left for later."""
         self._save(
@@ -108,14 +119,21 @@ class UnderWay(StoreBase):
         self._write_line("settled", checkpoint)
 
     def _under_way(self) -> dict[str, str]:
-        """The ids that something relies on, and what that is."""
+        """The ids that something relies on, what that is, and how that would end."""
         needed = {}
         settled, window, journal = self.settled(), self.window(), self.restore_journal()
         if settled is not None:
-            needed[settled] = "what this collection left behind last"
+            needed[settled] = (
+                "what this collection left behind last, so it is not removed; the next confirmed "
+                "change or restore frees it"
+            )
         if window is not None:
-            needed[window.base] = "the base of the open window"
-        if journal is not None:
-            needed[journal.target] = "the target of an unfinished restore"
-            needed[journal.replaced] = "what an unfinished restore replaces"
+            needed[window.base] = (
+                "the base of the open window, so it is not removed; confirm or restore first"
+            )
+        for one in (journal.target, journal.replaced) if journal is not None else ():
+            needed[one] = (
+                "part of a restore that has not ended, so it is not removed; end it first "
+                "(steadygpu checkpoint resume)"
+            )
         return needed

@@ -33,7 +33,6 @@ from .model import (
     State,
     Window,
 )
-from .restore import foresee, restore_locked, resume_locked
 from .store import Store
 
 
@@ -76,10 +75,16 @@ def begin(
         )
     with store.locked():
         outcome = Outcome()
-        ended = resume_locked(store, host)
+        ended = _end_interrupted(store, host)
         if ended is not None:
             outcome = replace(ended, checkpoint="")
         window = store.window()
+        if window is not None and _copied(store, host, window):
+            outcome.warnings.append(
+                f"the change that {window.reason.who or window.run} began was on another machine, "
+                f"whose disk was copied here; it cannot be undone here, so this change begins anew"
+            )
+            window = None
         if window is not None:
             refuse_other(window, host, run, takeover)
             base = _widened(store, host, window, declared)
@@ -123,7 +128,7 @@ def confirm(
     if store.window() is None and store.restore_journal() is None:
         return Outcome(notes=["no change is open"])
     with store.locked():
-        outcome = resume_locked(store, host) or Outcome()
+        outcome = _end_interrupted(store, host) or Outcome()
         window = store.window()
         if window is None:
             outcome.notes.append("no change is open")
@@ -135,6 +140,8 @@ def confirm(
         after = store.add(state, window.reason, host.machine(), declared)
         if base is not None and not same_configuration(base.state, state):
             store.label(BEFORE_CHANGE, base.id)
+            # What an earlier way back had left for later is overtaken.
+            store.write_pending([])
         store.label(STABLE, after.id)
         store.set_settled(after.id)
         store.clear_window()
@@ -157,6 +164,9 @@ def undo(
     Raises RollbackError when nothing is open, WindowBusyError when it is another run's and has not
     expired, and like :func:`.restore.restore`.
     """
+    # Only here, since what is not imported is not compiled each time that a change is begun.
+    from .restore import foresee, restore_locked
+
     if dry_run:
         window = _open(store)
         refuse_other(window, host, run, takeover)
@@ -167,7 +177,7 @@ def undo(
         opened = store.window()
         if opened is not None:
             refuse_other(opened, host, run, takeover)
-        ended = resume_locked(store, host)
+        ended = _end_interrupted(store, host)
         if ended is not None and store.window() is None:
             # It was this undoing that had been interrupted.
             ended.window = opened
@@ -176,6 +186,14 @@ def undo(
         outcome = restore_locked(store, window.base, options, host, window.id, ended)
         outcome.window = window
         return outcome
+
+
+def _end_interrupted(store: Store, host: RestoreHost) -> Outcome | None:
+    if store.restore_journal() is None:
+        return None
+    from .restore import resume_locked
+
+    return resume_locked(store, host)
 
 
 def refuse_other(
@@ -236,6 +254,11 @@ def _open(store: Store) -> Window:
             f"a checkpoint or a label, for example {BEFORE_CHANGE} (steadygpu checkpoint list)"
         )
     return window
+
+
+def _copied(store: Store, host: RestoreHost, window: Window) -> bool:
+    """Was the change begun on another machine, of whose disk this is a copy?"""
+    return store.get(window.base).host.machine != host.machine().machine
 
 
 def _adopt(

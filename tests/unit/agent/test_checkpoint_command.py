@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def test_take_and_list(host: FakeHost, steadygpu: Command) -> None:
     assert name in out
     for words in ("good", "anna", "before the holidays"):
         assert words in out
-    assert steadygpu("take")[1] == f"{name}: nothing differs from it\n"
+    assert f"{name}: nothing differs from it" in steadygpu("take")[1]
     listed = json.loads(steadygpu("list", "--json")[1])
     assert [one["id"] for one in listed["checkpoints"]] == [name]
     assert (listed["labels"], listed["window"]) == ({"good": name}, None)
@@ -83,6 +84,19 @@ def test_a_damaged_checkpoint_is_told(host: FakeHost, steadygpu: Command) -> Non
     status, _out, err = steadygpu("list")
     assert status == 0
     assert f"{name}.json" in err
+    assert f"{name}.json" in json.loads(steadygpu("list", "--json")[1])["damaged"][0]
+
+
+def test_a_checkpoint_of_another_host_is_told_from_ours(
+    host: FakeHost, steadygpu: Command, tmp_path: Path
+) -> None:
+    file = str(tmp_path / "export.tar")
+    steadygpu("export", taken(steadygpu), file)
+    host.name = model.Host("fedcba9876543210", "gpu02")
+    assert "of gpu01" in steadygpu("list")[1]
+    host.theirs(DAEMON, "{}\n")
+    taken(steadygpu, "--why", "mine")
+    assert "of gpu02" not in steadygpu("list")[1]
 
 
 def test_diff_with_the_host_as_diff_does(host: FakeHost, steadygpu: Command) -> None:
@@ -297,3 +311,60 @@ def test_what_is_not_understood_is_said(
         cli.main(["checkpoint", *arguments])
     assert stopped.value.code == 2
     assert "usage: steadygpu checkpoint" in capsys.readouterr().err
+
+
+def test_one_checkpoint_is_removed_unless_it_is_needed(host: FakeHost, steadygpu: Command) -> None:
+    old = taken(steadygpu, "--label", "good")
+    host.ours(OWN, "a: 1\n")
+    new = taken(steadygpu)
+    status, _out, err = steadygpu("remove", old)
+    assert status == 1
+    assert "labelled good" in err
+    assert steadygpu("remove", "good")[0] == 1
+    steadygpu("unlabel", "good")
+    assert steadygpu("remove", old)[:2] == (0, f"remove checkpoint {old}\n")
+    assert steadygpu("remove", old)[:2] == (0, f"there is no checkpoint {old}\n")
+    listed = json.loads(steadygpu("list", "--json")[1])["checkpoints"]
+    assert [one["id"] for one in listed] == [new]
+
+
+def test_a_restore_from_a_copied_store_is_refused(
+    host: FakeHost, capsys: pytest.CaptureFixture[str], steadygpu: Command, tmp_path: Path
+) -> None:
+    name = taken(steadygpu)
+    copy = str(tmp_path / "copy")
+    shutil.copytree(host.store().directory, copy)
+    host.ours(OWN, "a: 1\n")
+    for verb in (["restore", name], ["restore", name, "--dry-run"], ["resume"]):
+        assert cli.main(["checkpoint", *verb, "--store", copy]) == 1
+        assert "is not this host's own store" in capsys.readouterr().err
+    assert host.text(OWN) == "a: 1\n"
+    assert cli.main(["checkpoint", "diff", name, "--store", copy]) == 1
+
+
+def test_what_could_not_be_read_is_shown_in_one_line(host: FakeHost, steadygpu: Command) -> None:
+    host.unknown = {"units": "systemctl said:\nno bus"}
+    status, _out, err = steadygpu("take")
+    assert status == 0
+    assert "systemctl said: no bus" in err
+    shown = steadygpu("show", "1")[1]
+    assert "  units: not known: systemctl said: no bus\n" in shown
+    assert "known →" not in shown
+
+
+def test_a_diff_says_what_a_restore_would_leave(host: FakeHost, steadygpu: Command) -> None:
+    name = taken(steadygpu)
+    host.theirs(DAEMON, "{}\n")
+    out = steadygpu("diff", name)[1]
+    assert f"  {DAEMON}: " in out.partition("Not restored\n")[2]
+
+
+def test_a_change_by_hand_goes_back_where_its_path_was_named(
+    host: FakeHost, steadygpu: Command
+) -> None:
+    before = host.text(DAEMON)
+    name = taken(steadygpu, "--path", DAEMON)
+    host.theirs(DAEMON, '{"log-driver": "local"}\n')
+    assert steadygpu("restore", name)[0] == 0
+    assert host.text(DAEMON) == before
+    assert host.kept(DAEMON) == ['{"log-driver": "local"}\n']

@@ -179,10 +179,11 @@ def test_every_section_at_once():
     assert show.text(found).startswith("driver")
 
 
-def test_a_reader_that_goes_away_is_no_traceback():
+@pytest.mark.parametrize("arguments", ["facts --section gpu", "checkpoint list --store /none"])
+def test_a_reader_that_goes_away_is_no_traceback(arguments):
     program = "import sys; from steadygpu_agent.cli import main; sys.exit(main())"
     process = subprocess.Popen(
-        [sys.executable, "-c", program, "facts", "--section", "gpu"],
+        [sys.executable, "-c", program, *arguments.split()],
         env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,18 @@ def test_a_program_whose_package_goes_is_passed_by(
     assert os.path.basename(kept) == os.path.basename(path)
 
 
+def test_a_program_whose_package_cannot_go_yet_is_not_passed_by(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Else a container that restarts meanwhile would come back without its GPU.
+    monkeypatch.setattr(act_docker.act_packages, "owner_of", lambda program: "toolkit")
+    monkeypatch.setattr(act_docker.act_packages, "endangered", lambda root, socket: ["old"])
+    host.write(json.dumps(RUNTIME))
+    container(host, "old", "nvidia")
+    restore(host, daemon(host), Former(), ABSENT, packages=True)
+    assert json.loads(host.text() or "") == RUNTIME
+
+
 def test_a_daemon_that_ran_and_does_not_is_started_with_the_former_file(host: Host) -> None:
     host.write(json.dumps(CDI))
     docker = daemon(host, status="stopped", refuses="cdi")
@@ -160,6 +173,25 @@ def test_a_link_is_put_back_and_its_reading_is_pending(host: Host) -> None:
     done = restore(host, daemon(host), Former(), Entry("link", 0o777, target="/srv/daemon.json"))
     assert os.readlink(host.path) == "/srv/daemon.json"
     assert done.left[0].pending
+
+
+def test_what_waits_for_a_restart_waits_until_there_was_one(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.write("{}")
+    docker = daemon(host, running=("train",))
+    former = Former()
+    step = former.step("docker", host.path, former.keep(b"{}"))
+    again = replace(step, details={**step.details, "waits": "it waits", "said": 100.0})
+    state = docker.state()
+    for started, wanted in ((50.0, ["it waits"]), (150.0, [])):
+        monkeypatch.setattr(
+            docker, "state", lambda started=started: replace(state, started_at=started)
+        )
+        done = act_docker.carry_out(again, former.context(), docker, Engine("/nowhere"))
+        assert [left.reason for left in done.left] == wanted
+        assert not done.changed
+    assert docker.done == []
 
 
 def test_a_restore_that_was_cut_off_tells_the_daemon_what_it_knew_before(host: Host) -> None:

@@ -233,6 +233,34 @@ def test_packages_that_were_not_there_are_purged_and_edited_files_kept(machine: 
     assert machine.remove(*TOOLKIT) == Done()
 
 
+def test_dockers_images_and_volumes_outlive_its_package(machine: Machine) -> None:
+    # The postrm of docker.io deletes /var/lib/docker when it is purged, later as well.
+    machine.has("26.1.5", "docker.io", "containerd", "runc")
+    machine.programs = Programs({"apt-get": "", "dpkg-query": ""})
+    done = machine.remove("docker.io", "containerd", "runc")
+    assert done.changed
+    real = [line for line in machine.programs.ran("apt-get") if " -s " not in line]
+    assert [line.endswith(" remove docker.io") for line in real] == [True, False]
+    assert real[1].endswith(" purge containerd runc")
+    assert "volumes" in done.notes[0]
+
+
+def test_no_package_is_touched_while_a_daemon_reload_may_take_a_gpu(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (machine.root / "run/systemd/system").mkdir(parents=True)
+    monkeypatch.setattr(act_packages.reload, "endangered", lambda _socket: ["train"])
+    machine.has("1.18.1-1", *TOOLKIT)
+    machine.programs = Programs({"apt-cache": MADISON, "apt-get": "", "dpkg-query": ""})
+    for done in (machine.install(OLD), machine.remove(*TOOLKIT)):
+        assert not done.changed
+        assert {(left.subject, left.pending) for left in done.left} == {(n, True) for n in TOOLKIT}
+        assert "take the GPU from train" in done.left[0].reason
+    assert machine.programs.asked == []
+    monkeypatch.setattr(act_packages.reload, "endangered", lambda _socket: [])
+    assert machine.remove(*TOOLKIT).changed
+
+
 def test_a_package_that_somebody_elses_needs_is_not_removed(machine: Machine) -> None:
     machine.has("1.18.1-1", *TOOLKIT)
     machine.programs = Programs({"apt-get -s": "Purg other [1]\nRemv libnvidia-container1 [1]\n"})

@@ -405,6 +405,34 @@ class TestLiveSettings:
         assert "iommu=pt" in left(plan)["kernel command line"]
 
 
+@pytest.mark.parametrize(
+    ("subject", "kind"),
+    [("systemd", "systemd_reload"), ("containerd.service", "containerd"), (DAEMON, "docker")],
+)
+def test_what_an_earlier_restore_left_is_tried_again_though_no_file_shows_it(
+    subject: str, kind: str
+) -> None:
+    files = {DAEMON: a_file("old"), "/etc/containerd/config.toml": a_file("old")}
+    target, now = checkpoint(State(files=files)), State(files=files)
+    said = {subject: {"waits": "containers run", "said": 1.0}}
+    plan = make_plan(target, now, {}, None, NO_OPTIONS, scope.areas(), MACHINE, again=said)
+    assert done(plan) == [(kind, subject)]
+    assert not state_plan(target.state, now).steps
+
+
+def test_secrets_of_the_kernel_do_not_appear_in_what_is_told() -> None:
+    name = "net.ipv4.tcp_fastopen_key"
+    before = State(kernel_cmdline="quiet rd.iscsi.password=hunter22", sysctls={name: "a1b2c3d4-1"})
+    now = State(kernel_cmdline="quiet", sysctls={name: "a1b2c3d4-2"})
+    ours = {"/etc/sysctl.d/90-steadygpu.conf": ["ours"]}
+    for vouched in ({}, ours):
+        plan = make_plan(checkpoint(before), now, vouched, None, NO_OPTIONS, scope.areas(), MACHINE)
+        told = " ".join([*left(plan).values(), *(step.text for step in plan.steps)])
+        assert name in [*left(plan), *(step.subject for step in plan.steps)]
+        assert "hunter22" not in told
+        assert "a1b2c3d4" not in told
+
+
 class TestPackages:
     before = State(
         packages={

@@ -23,6 +23,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
     Step,
     UnitState,
 )
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.store import Store
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.fake_host import (
     DAEMON,
     OWN,
@@ -111,6 +112,19 @@ class TestRestore:
         assert tree(host) == changed
         assert not outcome.conflicts
         assert not outcome.left
+
+    def test_done_once_more_for_what_was_left_it_can_still_be_undone_whole(
+        self, host: FakeHost
+    ) -> None:
+        target = take(host)
+        change(host)
+        changed = tree(host)
+        host.unknown = {"sysctls": "hangs"}
+        restore.restore(host.store(), target, OPTIONS, host)
+        host.unknown = {}
+        assert restore.restore(host.store(), target, OPTIONS, host).changed
+        restore.restore(host.store(), BEFORE_RESTORE, OPTIONS, host)
+        assert tree(host) == changed
 
     def test_a_dry_run_writes_nothing_at_all(self, host: FakeHost) -> None:
         target = take(host)
@@ -288,6 +302,14 @@ class TestInterrupted:
         with pytest.raises(RollbackError, match=r"restore\.json"):
             restore.resume(host.store(), host)
 
+    def test_on_a_copy_of_the_disk_in_another_machine_it_is_not_ended(self, host: FakeHost) -> None:
+        self.cut(host, "docker")
+        changed = tree(host)
+        host.name = Host("another", "gpu02")
+        with pytest.raises(RollbackError, match=r"another machine.*restore\.json"):
+            restore.resume(host.store(), host)
+        assert tree(host) == changed
+
 
 class TestFailures:
     @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
@@ -344,6 +366,39 @@ class TestFailures:
         assert any("systemd does not answer" in warning for warning in outcome.warnings)
         assert host.store().pending() == [left]
 
+    def test_a_step_that_fails_as_nobody_foresaw_does_not_bar_the_way(self, host: FakeHost) -> None:
+        before = tree(host)
+        target = take(host)
+        change(host)
+
+        def fail(step: Step) -> None:
+            if step.kind == "sysctl":
+                raise KeyError("value")
+
+        host.before_step = fail
+        outcome = restore.restore(host.store(), target, OPTIONS, host)
+        assert tree(host) == before
+        assert host.store().restore_journal() is None
+        assert [one.reason for one in outcome.left] == ["KeyError: 'value'"]
+
+    def test_no_room_for_how_it_ended_is_told_and_can_be_resumed(
+        self, host: FakeHost, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        before = tree(host)
+        target = take(host)
+        change(host)
+
+        def full(*unused: object) -> None:
+            raise RollbackError("no space left")
+
+        monkeypatch.setattr(Store, "write_pending", full)
+        with pytest.raises(RollbackError, match=r"every step.*no space left.*resume"):
+            restore.restore(host.store(), target, OPTIONS, host)
+        monkeypatch.undo()
+        assert restore.resume(host.store(), host) is not None
+        assert tree(host) == before
+        assert host.store().restore_journal() is None
+
     def test_damaged_content_is_told_and_the_file_stays(self, host: FakeHost) -> None:
         target = take(host)
         digest = host.store().get(target).state.files[OWN].digest or ""
@@ -362,7 +417,16 @@ class TestFailures:
         outcome = restore.restore(host.store(), target, OPTIONS, host)
         assert [one.subject for one in outcome.left] == [DAEMON]
         assert [one.subject for one in host.store().pending()] == [DAEMON]
+        restore.restore(host.store(), target, OPTIONS, host)
+        assert [one.subject for one in host.store().pending()] == [DAEMON]
         host.pending = {}
+        assert not restore.restore(host.store(), target, OPTIONS, host).changed
+        assert host.store().pending() == []
+
+    def test_what_was_left_cannot_be_read_and_the_way_back_is_free(self, host: FakeHost) -> None:
+        target = take(host)
+        change(host)
+        Path(host.store().directory, "pending.json").write_text("damaged")
         restore.restore(host.store(), target, OPTIONS, host)
         assert host.store().pending() == []
 

@@ -78,7 +78,7 @@ def test_a_page_has_a_summary_sections_and_what_is_not_restored() -> None:
             changed("/etc/c", counts=False),
         ),
     )
-    left = [Left("docker.io", "only when told")]
+    left = [Left("docker.io", "only when told"), Left("docker.service", "busy", pending=True)]
     page = Page(show_html.page(found, left, [("Before", "taken by anna")]))
     assert page.open == []
     for words in (
@@ -90,6 +90,7 @@ def test_a_page_has_a_summary_sections_and_what_is_not_restored() -> None:
         "1 byte → 2 bytes",
         "docker.io",
         "only when told",
+        "later docker.service",
     ):
         assert words in page.text
     names = {value for name, value in page.attributes if name == "id"}

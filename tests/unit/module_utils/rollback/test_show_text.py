@@ -31,7 +31,10 @@ FOUND = Difference(
 
 
 def test_the_whole_page() -> None:
-    left = (Left("docker.io", "packages are only changed when told"),)
+    left = (
+        Left("docker.io", "packages are only changed when told"),
+        Left("docker.service", "waits", pending=True),
+    )
     assert show_text.plain(FOUND, left) == (
         "12-9f86d081 → now: 2 files, 1 unit, 1 package\n"
         "\n"
@@ -53,6 +56,7 @@ def test_the_whole_page() -> None:
         "\n"
         "Not restored\n"
         "  docker.io: packages are only changed when told\n"
+        "  later: docker.service: waits\n"
     )
 
 

@@ -18,6 +18,8 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
     BEFORE_CHANGE,
     BEFORE_RESTORE,
     STABLE,
+    Host,
+    Left,
     Outcome,
     Reason,
     RestoreOptions,
@@ -135,6 +137,19 @@ class TestBegin:
         assert outcome.checkpoint == first.checkpoint
         assert "taken over" in outcome.warnings[0]
 
+    def test_on_a_copy_of_the_disk_in_another_machine_a_change_begins_anew(
+        self, host: FakeHost
+    ) -> None:
+        begin(host)
+        host.ours(DAEMON, '{"debug": true}')
+        host.name = Host("another", "gpu02")
+        outcome = begin(host, run="run-2")
+        assert outcome.opened
+        assert "another machine" in outcome.warnings[0]
+        host.ours(DAEMON, '{"debug": false}')
+        undo(host, run="run-2")
+        assert host.text(DAEMON) == '{"debug": true}'
+
     def test_after_a_reboot_a_clock_that_went_back_means_expired(self, host: FakeHost) -> None:
         begin(host)
         host.clock = replace(host.clock, boot="boot-2", uptime=5.0, wall=host.clock.wall - 1)
@@ -179,6 +194,19 @@ class TestConfirm:
         assert not outcome.changed
         assert store.labels() == {BEFORE_CHANGE: base, STABLE: outcome.checkpoint}
         assert store.settled() == outcome.checkpoint
+
+    def test_what_an_earlier_restore_left_for_later_is_overtaken_by_a_change(
+        self, host: FakeHost
+    ) -> None:
+        left = Left(DAEMON, "waits for Docker's next restart", pending=True)
+        host.store().write_pending([left])
+        begin(host)
+        confirm(host)
+        assert host.store().pending() == [left]
+        begin(host)
+        host.ours(DAEMON, '{"debug": true}')
+        confirm(host)
+        assert host.store().pending() == []
 
     def test_a_change_that_changed_nothing_leaves_the_way_back_alone(self, host: FakeHost) -> None:
         base = begin(host).checkpoint
