@@ -35,7 +35,7 @@ def test_a_play_that_fails_leaves_the_host_as_it_was(host: LabHost) -> None:
         # The proof fails: there is no such device.
         "verify_device": "nvidia.com/gpu=99",
     }
-    run = host.play("-e", json.dumps(changes))
+    run = host.play("-e", json.dumps(changes), "--tags", "engine_configure,slices,verify")
     assert run.rc != 0
     assert "set debug = true" in run.output, "something must have been changed"
     assert "The host was put back to checkpoint" in run.output

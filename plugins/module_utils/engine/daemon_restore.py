@@ -103,7 +103,7 @@ def restore_config(
         if before is not None and _document(before) is None:
             write(path, before)
         raise
-    waiting = [*waiting, *(_told_kept(path, name, users) for name, (_, users) in kept.items())]
+    waiting = [*waiting, *(_told_kept(path, name, users) for name, (unused, users) in kept.items())]
     return Restored(plan.changed, after, tuple(waiting))
 
 
@@ -266,7 +266,7 @@ def _put_broken(
 ) -> Restored:
     """A text that no daemon can read is put back as it was, unless a runtime must stay in it."""
     if kept:
-        names = "; ".join(_told_kept(path, name, users) for name, (_, users) in kept.items())
+        names = "; ".join(_told_kept(path, name, users) for name, (unused, users) in kept.items())
         told = f"{path} was left as it is, for what it held before is no JSON object: {names}"
         return Restored(False, before, (told,))
     if before != text:

@@ -93,7 +93,7 @@ def _mig(
             continue
         old_lines, new_lines = _layout(old), _layout(new)
         if old_lines == new_lines:
-            old_lines, new_lines = [*old_lines, "made in another order"], new_lines
+            old_lines = [*old_lines, "made in another order"]
         yield Change(
             part="mig",
             subject=uuid,

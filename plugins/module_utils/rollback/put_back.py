@@ -345,20 +345,31 @@ def _opened(path: str, root: str) -> Iterator[int | None]:
 def _place(path: str, root: str, make: bool = False) -> Iterator[int | None]:
     """The open directory that ``path`` lies in; where it is missing, None, or it is made."""
     parent = os.path.dirname(path) or "/"
-    with _opened(parent, root) as directory:
-        if directory is not None or not make:
-            yield directory
-            return
-    with _place(parent, root, make=True) as above:
-        if above is not None:
-            _make_parent(above, parent)
-    with _opened(parent, root) as directory:
-        if directory is None:
+    if make:
+        _make_parents(parent, root)
+    fd = files.open_directory(parent, root)
+    try:
+        if fd is None and make:
             raise RollbackError(
                 f"{path} could not be restored: {parent} is no directory; move it away and "
                 "restore again"
             )
-        yield directory
+        yield fd
+    finally:
+        if fd is not None:
+            os.close(fd)
+
+
+def _make_parents(path: str, root: str) -> None:
+    """Make the directory ``path``, and what leads to it, where it is missing."""
+    with _opened(path, root) as there:
+        if there is not None or path == "/":
+            return
+    above = os.path.dirname(path) or "/"
+    _make_parents(above, root)
+    with _opened(above, root) as directory:
+        if directory is not None:
+            _make_parent(directory, path)
 
 
 def _make_parent(directory: int, path: str) -> None:

@@ -74,7 +74,7 @@ def main() -> None:
                     print(result, file=sys.stderr)
                     os._exit(1)
             os._exit(0)
-        _, status = os.waitpid(child, 0)
+        status = os.waitpid(child, 0)[1]
         if not os.WIFSIGNALED(status):
             print(cut)
             sys.exit(os.WEXITSTATUS(status))

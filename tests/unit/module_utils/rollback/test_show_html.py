@@ -115,7 +115,9 @@ def test_the_page_asks_for_nothing_and_allows_only_its_own_style() -> None:
     page = Page(text)
     assert set(page.tags) <= ALLOWED
     assert all(value.startswith("#") for name, value in page.attributes if name == "href")
-    assert not any(name.startswith("on") or name in ("src", "style") for name, _ in page.attributes)
+    assert not any(
+        name.startswith("on") or name in ("src", "style") for name, unused in page.attributes
+    )
 
 
 def test_a_long_diff_is_folded() -> None:
@@ -135,5 +137,5 @@ def test_nothing_in_a_file_becomes_a_part_of_the_page(text: str) -> None:
     found = Difference(text, text, (change, Change(text, text, text, text, text)))
     page = Page(show_html.page(found, [Left(text, text)], [(text, text)]))
     assert set(page.tags) <= ALLOWED
-    assert not any(name.startswith("on") or name == "src" for name, _ in page.attributes)
+    assert not any(name.startswith("on") or name == "src" for name, unused in page.attributes)
     assert page.open == []
