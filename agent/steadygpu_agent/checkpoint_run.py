@@ -18,23 +18,29 @@ from typing import Any
 from ansible_collections.steadygpu.host.plugins.module_utils import atomic
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
     codec,
-    compare,
-    diff,
     go_back,
     model,
-    restore,
     scope,
-    show_html,
-    show_text,
     take,
-    transfer,
     view,
     window,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.actors import LiveHost
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.actors_api import RestoreHost
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.difference import (
+    compare,
+    diff,
+    show_html,
+    show_text,
+)
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import RollbackError
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage import transfer
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back import restore
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back.actors import (
+    LiveHost,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back.actors_api import (
+    RestoreHost,
+)
 from steadygpu_agent import checkpoint_text
 
 # Exit statuses: 0 done, 1 refused or failed, 3 something is left for later. A diff's are 0 the

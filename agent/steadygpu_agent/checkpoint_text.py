@@ -9,14 +9,18 @@ from __future__ import annotations
 from typing import Any
 
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
-    compare,
     model,
-    redact,
-    show_text,
     view,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.show_text import visible
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.difference import (
+    compare,
+    redact,
+    show_text,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.difference.show_text import (
+    visible,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage.store import Store
 from steadygpu_agent.table import table
 
 

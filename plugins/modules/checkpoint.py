@@ -302,9 +302,15 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import model, view, window
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.actors import LiveHost
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
+    model,
+    view,
+    window,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back.actors import (
+    LiveHost,
+)
 
 _UNIT_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(?:[0-9]+[smhd])+")
@@ -345,7 +351,10 @@ def carry_out(
         keep, days = options["keep"], options["max_age_days"] or None
         return window.confirm(store, host, run, keep, days, takeover, dry_run), None
     # Ansible compiles what is imported at each run, and most runs begin and confirm.
-    from ansible_collections.steadygpu.host.plugins.module_utils.rollback import go_back, take
+    from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
+        go_back,
+        take,
+    )
 
     if options["state"] == "present":
         return take.take(store, host, reason, paths, options["labels"], dry_run), None
@@ -408,7 +417,9 @@ def main() -> None:
     for warning in outcome.warnings:
         module.warn(warning)
     if found is not None:
-        from ansible_collections.steadygpu.host.plugins.module_utils.rollback import show_text
+        from ansible_collections.steadygpu.host.plugins.module_utils.rollback.difference import (
+            show_text,
+        )
 
         result["diff"] = {"prepared": "" if found.empty else show_text.plain(found)}
     module.exit_json(what=options["what"], **result)

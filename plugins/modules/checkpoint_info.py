@@ -177,13 +177,17 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
     codec,
-    compare,
     model,
-    show_text,
     view,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.actors import LiveHost
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.difference import (
+    compare,
+    show_text,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back.actors import (
+    LiveHost,
+)
 
 
 def listing(store: Store, host: LiveHost) -> dict[str, Any]:

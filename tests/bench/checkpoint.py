@@ -33,13 +33,15 @@ sys.path.insert(0, str(ROOT / "build" / "collections"))
 
 # The collection is found only now.
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (  # noqa: E402
-    files,
     model,
-    observe,
     scope,
     window,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.store import (  # noqa: E402
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.observation import (  # noqa: E402
+    files,
+    observe,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage.store import (  # noqa: E402
     Store,
 )
 from ansible_collections.steadygpu.host.plugins.module_utils.vouched import vouch  # noqa: E402

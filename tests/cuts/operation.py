@@ -22,11 +22,11 @@ from typing import Any
 
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
     model,
-    restore,
-    transfer,
     window,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage import transfer
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back import restore
 from ansible_collections.steadygpu.host.tests.cuts import world
 from ansible_collections.steadygpu.host.tests.cuts.scratch_host import ScratchHost
 

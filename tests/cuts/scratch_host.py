@@ -18,10 +18,7 @@ from typing import Any
 
 from ansible_collections.steadygpu.host.plugins.module_utils.atomic import write_atomic
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
-    actors_api,
     codec,
-    files,
-    put_back,
     scope,
 )
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
@@ -32,6 +29,11 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
     State,
     Step,
     UnitState,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.observation import files
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back import (
+    actors_api,
+    put_back,
 )
 
 RECORDED = "/recorded"

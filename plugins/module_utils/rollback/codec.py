@@ -18,7 +18,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from . import json_fields as read
 from .model import (
     Checkpoint,
     Entry,
@@ -35,6 +34,7 @@ from .model import (
     UnitState,
     Window,
 )
+from .storage import json_fields as read
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 ID = re.compile(r"([0-9]{1,9})-[0-9a-f]{8}")

@@ -9,10 +9,20 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
-from . import diff, restore, scope, window
-from .actors_api import RestoreHost
-from .model import Difference, Outcome, RestoreOptions, Window
-from .store import Store
+from . import (
+    scope,
+    window,
+)
+from .difference import diff
+from .model import (
+    Difference,
+    Outcome,
+    RestoreOptions,
+    Window,
+)
+from .storage.store import Store
+from .way_back import restore
+from .way_back.actors_api import RestoreHost
 
 
 @dataclass(frozen=True)
@@ -36,7 +46,7 @@ def go_back(store: Store, host: RestoreHost, wish: Wish) -> tuple[Outcome, Diffe
 
     Never falls back to the state before an earlier change: a run that failed before it began
     anything has nothing to undo. Raises RollbackError then, WindowBusyError while another run has a
-    change open, and like :func:`.restore.restore`.
+    change open, and like :func:`.way_back.restore.restore`.
     """
     # Nobody may begin or end a change between the choice and the act.
     with contextlib.nullcontext() if wish.dry_run else store.locked():

@@ -87,9 +87,9 @@ class State:
     ``files`` by absolute path; every named path and every parent directory below which we may
     create something is there, ``absent`` if it is. ``sysctls`` are live values by dotted name.
     ``mig`` is :func:`..mig.targets.to_json` of every GPU, None where there is no driver to ask.
-    ``runtime`` is the fingerprint of :mod:`.fingerprint` in JSON types: told and compared, never
-    restored. ``unknown`` says of a part (``units``, ``mig`` …) why it could not be read: such a
-    part is empty, is not compared and is not restored.
+    ``runtime`` is what :mod:`.observation.fingerprint` sees, in JSON types: told and compared,
+    never restored. ``unknown`` says of a part (``units``, ``mig`` …) why it could not be read: such
+    a part is empty, is not compared and is not restored.
     """
 
     files: Mapping[str, Entry] = field(default_factory=dict)
@@ -217,8 +217,8 @@ class Window:
 class Step:
     """One thing to do on the way back, the same however often it is done.
 
-    ``kind`` says which actor does it (see :mod:`.actors`), ``subject`` is the path, unit, package
-    or setting, ``text`` tells a person, ``details`` are JSON types that the actor knows.
+    ``kind`` says which actor does it (see :mod:`.way_back.actors`), ``subject`` is the path, unit,
+    package or setting, ``text`` tells a person, ``details`` are JSON types that the actor knows.
     """
 
     kind: str

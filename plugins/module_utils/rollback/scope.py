@@ -16,12 +16,16 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from .model import DIRECTORY, Area, RollbackError
+from .model import (
+    DIRECTORY,
+    Area,
+    RollbackError,
+)
 
 # What a restore puts beside a path that others have changed, for a person to look at.
 CONFLICT = ".steadygpu-conflict"
 _KEPT = re.compile(r".*\.steadygpu-conflict(-[0-9]+)?", re.DOTALL)
-# What a killed run of :mod:`.put_back` leaves.
+# What a killed run of :mod:`.way_back.put_back` leaves.
 _TEMPORARY = re.compile(r"\..*\.steadygpu-[0-9a-f]{8}", re.DOTALL)
 
 _SPECS = ("/etc/cdi", "/run/cdi")

@@ -9,12 +9,19 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from .actors_api import RestoreHost
-from .codec import ID, state_digest
-from .files import MemorySink
-from .model import Outcome, Reason, RollbackError
-from .selector import check_label
-from .store import Store
+from .codec import (
+    ID,
+    state_digest,
+)
+from .model import (
+    Outcome,
+    Reason,
+    RollbackError,
+)
+from .observation.files import MemorySink
+from .storage.selector import check_label
+from .storage.store import Store
+from .way_back.actors_api import RestoreHost
 
 
 def take(

@@ -10,9 +10,17 @@ import dataclasses
 import datetime
 from typing import Any
 
-from .codec import left_to_json, reason_to_json
-from .model import Difference, Moment, Outcome, Window
-from .store import Summary
+from .codec import (
+    left_to_json,
+    reason_to_json,
+)
+from .model import (
+    Difference,
+    Moment,
+    Outcome,
+    Window,
+)
+from .storage.store import Summary
 
 
 def checkpoint(summary: Summary) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from dataclasses import replace
 
 from .. import vouched
 from . import scope
-from .actors_api import RestoreHost
 from .codec import state_digest
 from .model import (
     BEFORE_CHANGE,
@@ -33,7 +32,8 @@ from .model import (
     State,
     Window,
 )
-from .store import Store
+from .storage.store import Store
+from .way_back.actors_api import RestoreHost
 
 
 class WindowBusyError(BusyError):
@@ -162,10 +162,13 @@ def undo(
     """Bring the host back to what it was before the open change, and end the change.
 
     Raises RollbackError when nothing is open, WindowBusyError when it is another run's and has not
-    expired, and like :func:`.restore.restore`.
+    expired, and like :func:`.way_back.restore.restore`.
     """
     # Only here, since what is not imported is not compiled each time that a change is begun.
-    from .restore import foresee, restore_locked
+    from .way_back.restore import (
+        foresee,
+        restore_locked,
+    )
 
     if dry_run:
         window = _open(store)
@@ -191,7 +194,7 @@ def undo(
 def _end_interrupted(store: Store, host: RestoreHost) -> Outcome | None:
     if store.restore_journal() is None:
         return None
-    from .restore import resume_locked
+    from .way_back.restore import resume_locked
 
     return resume_locked(store, host)
 

@@ -14,11 +14,15 @@ from typing import Any
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import restore, take, window
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
+    take,
+    window,
+)
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     Reason,
     RestoreOptions,
 )
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back import restore
 from ansible_collections.steadygpu.host.plugins.modules import checkpoint_info
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.fake_host import (
     DAEMON,

@@ -51,8 +51,6 @@ from ansible_collections.steadygpu.host.plugins.module_utils.mig import (
 )
 from ansible_collections.steadygpu.host.plugins.module_utils.mig.model import MigError
 from ansible_collections.steadygpu.host.plugins.module_utils.process import Completed
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import act_mig
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.actors_api import Context
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     Checkpoint,
     Entry,
@@ -62,8 +60,10 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
     State,
     Step,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
-    Host as HostName,
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import Host as HostName
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back import act_mig
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back.actors_api import (
+    Context,
 )
 
 CHANGES = (

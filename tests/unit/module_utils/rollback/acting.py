@@ -19,10 +19,6 @@ from ansible_collections.steadygpu.host.plugins.module_utils.process import (
     Completed,
 )
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback import codec
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.actors_api import (
-    Context,
-    token,
-)
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     ABSENT,
     Checkpoint,
@@ -33,6 +29,10 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
     RollbackError,
     State,
     Step,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back.actors_api import (
+    Context,
+    token,
 )
 
 

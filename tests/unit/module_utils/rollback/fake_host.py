@@ -15,13 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.steadygpu.host.plugins.module_utils import vouched
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
-    actors_api,
-    files,
-    put_back,
-    scope,
-)
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.actors_api import Context
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback import scope
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.codec import entry_from_json
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     DIRECTORY,
@@ -33,7 +27,15 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
     Step,
     UnitState,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.observation import files
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back import (
+    actors_api,
+    put_back,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back.actors_api import (
+    Context,
+)
 
 DAEMON = "/etc/docker/daemon.json"
 OWN = "/etc/steadygpu/agent.yml"

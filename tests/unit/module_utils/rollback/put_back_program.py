@@ -18,8 +18,8 @@ import sys
 from io import BytesIO
 from typing import Any
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import put_back
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import Entry
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back import put_back
 
 CALLS = (
     *("chown", "fchmod", "fchown", "link", "mkdir", "open", "removexattr", "rename"),

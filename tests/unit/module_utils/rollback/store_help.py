@@ -21,7 +21,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
     Reason,
     State,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage.store import Store
 
 HOST = Host("0123456789abcdef", "gpu1")
 REASON = Reason(who="me")

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.docker_api import DockerClient
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import act_docker
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     ABSENT,
     Done,
@@ -25,6 +24,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
     State,
     UnitState,
 )
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back import act_docker
 from ansible_collections.steadygpu.host.plugins.module_utils.units import UnitError
 from ansible_collections.steadygpu.host.tests.unit.module_utils.engine.fake_docker import (
     CDI,

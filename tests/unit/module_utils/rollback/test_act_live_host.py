@@ -10,14 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import actors, actors_api
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.actors_api import RestoreHost
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.files import MemorySink
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     ABSENT,
     Done,
     RollbackError,
     Step,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.observation.files import (
+    MemorySink,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back import (
+    actors,
+    actors_api,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back.actors_api import (
+    RestoreHost,
 )
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.acting import Former
 

@@ -16,17 +16,20 @@ import pytest
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.daemon_control import (
     EngineState,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.packages import Installed, Package
-from ansible_collections.steadygpu.host.plugins.module_utils.process import Completed
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
-    act_packages,
-    deb_packages,
-    rpm_packages,
+from ansible_collections.steadygpu.host.plugins.module_utils.packages import (
+    Installed,
+    Package,
 )
+from ansible_collections.steadygpu.host.plugins.module_utils.process import Completed
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     Done,
     RollbackError,
     Step,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back import (
+    act_packages,
+    deb_packages,
+    rpm_packages,
 )
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.acting import (
     Former,

@@ -16,12 +16,14 @@ import pytest
 from ansible_collections.steadygpu.host.plugins.module_utils import units
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.services import Service
 from ansible_collections.steadygpu.host.plugins.module_utils.process import Completed
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import act_systemd
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.actors_api import Context
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     Done,
     RollbackError,
     Step,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back import act_systemd
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back.actors_api import (
+    Context,
 )
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.acting import (
     Former,

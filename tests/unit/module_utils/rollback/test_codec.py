@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import codec, documents
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback import codec
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     ABSENT,
     Checkpoint,
@@ -32,6 +32,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
     UnitState,
     Window,
 )
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage import documents
 
 DIGEST = "0123456789abcdef" * 4
 

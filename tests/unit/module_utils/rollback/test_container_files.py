@@ -18,8 +18,10 @@ from ansible_collections.steadygpu.host.plugins.module_utils.engine.docker_api i
     DockerClient,
     EngineError,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import container_files
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import RollbackError
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.observation import (
+    container_files,
+)
 from ansible_collections.steadygpu.host.tests.unit.module_utils.engine.engine_server import (
     EngineServer,
 )

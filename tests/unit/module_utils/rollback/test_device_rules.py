@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.steadygpu.host.plugins.module_utils import process
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import device_rules
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.observation import (
+    device_rules,
+)
 from ansible_collections.steadygpu.host.tests.unit.module_utils.hardware.recorded_host import Host
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.recorded_bundles import (
     KUBERNETES,

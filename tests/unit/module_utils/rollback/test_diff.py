@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback import scope
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.difference import (
     diff,
-    scope,
     show_html,
     show_text,
 )

@@ -17,13 +17,14 @@ from typing import Callable
 
 import pytest
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import files, scope
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback import scope
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     ABSENT,
     Area,
     Entry,
     RollbackError,
 )
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.observation import files
 
 ME = {"uid": os.geteuid(), "gid": os.getegid()}
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: owners and mounts")

@@ -12,12 +12,11 @@ import pytest
 
 from ansible_collections.steadygpu.host.plugins.module_utils import process
 from ansible_collections.steadygpu.host.plugins.module_utils.hardware import guarded
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import RollbackError
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.observation import (
     device_rules,
     fingerprint,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.fingerprint import Listed
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import RollbackError
 from ansible_collections.steadygpu.host.tests.unit.module_utils.hardware.recorded_host import Host
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.recorded_bundles import (
     KUBERNETES,
@@ -191,7 +190,7 @@ def test_names_by_whoever_knows_them(host: Host) -> None:
     spec = specification(gpu_rules(1), annotations=pod)
     bundle(host, OTHER, 200, spec, KUBERNETES, f"/kubepods.slice/cri-containerd-{OTHER}.scope")
     bundle(host, "job", 300, specification(gpu_rules(2)), KUBERNETES, "/default/job")
-    found = look(host, listed={ID: Listed("trainer")})
+    found = look(host, listed={ID: fingerprint.Listed("trainer")})
     assert {one["name"] for one in found.values()} == {"trainer", "ml/train-0/main", "job"}
     assert look(host)[ID]["name"] == ID[:12]
 

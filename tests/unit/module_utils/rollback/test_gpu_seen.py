@@ -17,14 +17,14 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import gpu_seen
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import RollbackError
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.observation import gpu_seen
 from ansible_collections.steadygpu.host.tests.unit.module_utils.mig.simulated import build
 
 PROGRAM = """
 import json, sys
 from dataclasses import asdict
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import gpu_seen
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.observation import gpu_seen
 try:
     print(json.dumps(asdict(gpu_seen.read(float(sys.argv[1])))))
 except gpu_seen.RollbackError as error:

@@ -16,13 +16,20 @@ from typing import Any
 import pytest
 
 from ansible_collections.steadygpu.host.plugins.module_utils import process
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import gpu_seen, observe
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.files import MemorySink
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.gpu_seen import Seen
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     PackageState,
     RollbackError,
     State,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.observation import (
+    gpu_seen,
+    observe,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.observation.files import (
+    MemorySink,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.observation.gpu_seen import (
+    Seen,
 )
 from ansible_collections.steadygpu.host.tests.unit.module_utils.engine.engine_server import (
     EngineServer,

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import package_names
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.observation import (
+    package_names,
+)
 
 RELEASE = "6.12.41+deb13-amd64"
 

@@ -23,8 +23,10 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
     State,
     UnitState,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.plan import make_plan
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.promises import promised
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back.plan import make_plan
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back.promises import (
+    promised,
+)
 
 MACHINE = "0123456789abcdef"
 DAEMON = "/etc/docker/daemon.json"

@@ -24,17 +24,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
-    beside,
-    dress,
-    files,
-    put_back,
-)
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     ABSENT,
     Area,
     Entry,
     RollbackError,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.observation import files
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back import (
+    beside,
+    dress,
+    put_back,
 )
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: owners, mounts, chattr")

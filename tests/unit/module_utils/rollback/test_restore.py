@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.steadygpu.host.plugins.module_utils import vouched
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import restore
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     BEFORE_RESTORE,
     Host,
@@ -23,7 +22,8 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
     Step,
     UnitState,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back import restore
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.fake_host import (
     DAEMON,
     OWN,

@@ -7,7 +7,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.retention import Kept, going
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage.retention import (
+    Kept,
+    going,
+)
 
 DAY = 86400.0
 NOW = 100 * DAY

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import schema
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     Checkpoint,
     Moment,
@@ -19,8 +18,9 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
     RollbackError,
     Window,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.schema import Forms
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage import schema
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage.schema import Forms
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage.store import Store
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.cut_short import every_cut
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.store_help import take
 

@@ -14,7 +14,7 @@ from html.parser import HTMLParser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import show_html
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.difference import show_html
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     Change,
     Difference,

@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import show_text
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.difference import show_text
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     Change,
     Difference,

@@ -29,7 +29,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
     Step,
     Window,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage.store import Store
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.store_help import (
     HOST,
     REASON,

@@ -19,7 +19,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
     RollbackError,
     Window,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage.store import Store
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.cut_short import (
     every_cut,
     is_locked,

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import sysctls
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import RollbackError
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.observation import sysctls
 
 
 @pytest.fixture

@@ -13,12 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
-    codec,
-    documents,
-    files,
-    transfer,
-)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback import codec
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     Checkpoint,
     Entry,
@@ -26,7 +21,12 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
     NewerStoreError,
     RollbackError,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.observation import files
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage import (
+    documents,
+    transfer,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage.store import Store
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.store_help import (
     contents_of,
     names_below,

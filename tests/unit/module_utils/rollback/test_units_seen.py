@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.steadygpu.host.plugins.module_utils import process
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import units_seen
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     RollbackError,
     UnitState,
 )
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.observation import units_seen
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.recorded_bundles import (
     program,
 )

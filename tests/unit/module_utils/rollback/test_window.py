@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import restore, window
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback import window
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     BEFORE_CHANGE,
     BEFORE_RESTORE,
@@ -27,7 +27,8 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
     Step,
     UnitState,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back import restore
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.window import WindowBusyError
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.fake_host import (
     DAEMON,

@@ -1,0 +1,55 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One at a time: a lock that the kernel takes back from a killed process."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+
+from ...atomic import read_text
+from ..model import BusyError
+
+
+def acquire(path: str, wait_s: float) -> int:
+    """Lock the file ``path``, which is made if missing, and return its descriptor.
+
+    Waits at most ``wait_s`` seconds, then raises BusyError, which names the process that holds
+    it. Raises OSError when the file cannot be made.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        _wait(descriptor, path, wait_s)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def release(descriptor: int) -> None:
+    """Give the lock back, also where a forked child still has the descriptor."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
+
+
+def _wait(descriptor: int, path: str, wait_s: float) -> None:
+    end = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                owner = (read_text(path) or "").strip()
+                raise BusyError(
+                    f"process {owner or 'unknown'} is working with the checkpoints (lock {path}) "
+                    f"and did not end within {wait_s:g} s; nothing was changed. Try again when it "
+                    "has ended"
+                ) from None
+            # flock has no deadline of its own.
+            time.sleep(0.05)

@@ -1,0 +1,268 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The way back of packages: to a version that the host still has, the whole set at once.
+
+Driver and kernel are never touched, and an engine only while no container exists, since its
+packages restart it. Packages with units tell systemd of them, so nothing at all is done while a
+daemon-reload may take somebody's GPU. What apt or dnf would do beyond the set is refused before it
+begins. Images and volumes stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from ... import packages
+from ...engine import runtime_users
+from ...engine.daemon_control import DockerDaemon
+from ...engine.docker_api import (
+    DockerClient,
+    EngineError,
+    EngineUnreachableError,
+)
+from ...process import CommandMissingError
+from ...slices import (
+    reader,
+    reload,
+)
+from ..model import (
+    Done,
+    Left,
+    RollbackError,
+    Step,
+)
+from ..observation import package_names
+from . import (
+    act_systemd,
+    deb_packages,
+    put_back,
+    rpm_packages,
+)
+from .actors_api import Context
+
+# Packages whose versions belong together: only all of a set go to another version, or none.
+_SETS: Mapping[str, frozenset[str]] = {
+    "the container toolkit": frozenset(packages.TOOLKIT_PACKAGES),
+    "the engine": frozenset(packages.ENGINE_PACKAGES),
+}
+
+# Purging it deletes all images and volumes: its postrm runs nuke-graph-directory.sh (Debian,
+# Ubuntu). Docker's own packages leave them (docs.docker.com, "Uninstall Docker Engine").
+_PURGE_DELETES_DATA = frozenset({"docker.io"})
+
+
+def install(step: Step, context: Context, socket: str) -> Done:
+    """Bring packages to their former versions, where these can still be had.
+
+    Raises RollbackError when the package manager failed.
+    """
+    try:
+        return _install(step.details["packages"], context, socket)
+    except CommandMissingError as error:
+        raise RollbackError(str(error)) from error
+
+
+def remove(step: Step, context: Context, socket: str) -> Done:
+    """Remove packages that were not there. Raises RollbackError when the manager failed."""
+    try:
+        return _remove(step.details["packages"], context, socket)
+    except CommandMissingError as error:
+        raise RollbackError(str(error)) from error
+
+
+def hold(step: Step, context: Context) -> Done:
+    """Hold or release packages, as far as they are installed. Raises RollbackError."""
+    installed = packages.read_installed(context.root)
+    wanted = {
+        name: bool(held)
+        for name, held in step.details["packages"].items()
+        if name in installed.packages and installed.packages[name].held != held
+    }
+    if not wanted:
+        return Done()
+    try:
+        if installed.manager == "dpkg":
+            deb_packages.hold(wanted)
+        else:
+            rpm_packages.hold(wanted)
+    except CommandMissingError as error:
+        raise RollbackError(str(error)) from error
+    return Done(True)
+
+
+def endangered(root: str, socket: str) -> list[str]:
+    """Who may lose a GPU by the scripts of packages; while anybody may, no package changes."""
+    return reload.endangered(socket) if reader.has_systemd(root) else []
+
+
+def owner_of(path: str) -> str | None:
+    """The package that brought a file; None for a file of nobody, and where it cannot be asked."""
+    manager = packages.read_installed().manager
+    try:
+        if manager == "dpkg":
+            return deb_packages.owner_of(path)
+        return rpm_packages.owner_of(path) if manager == "rpm" else None
+    except CommandMissingError:
+        return None
+
+
+def choose(
+    wanted: Mapping[str, str],
+    available: Mapping[str, Mapping[str, str]],
+    containers: Sequence[str],
+) -> tuple[dict[str, str], list[Left]]:
+    """What the package manager is to be given by package, and what stays and why. Pure.
+
+    ``wanted`` are versions by name, ``available`` what can be had as the readers tell it.
+    """
+    chosen: dict[str, str] = {}
+    left: list[Left] = []
+    for what, names in _sets(wanted):
+        missing = [name for name in names if wanted[name] not in available.get(name, {})]
+        reason = None
+        if any(package_names.never_alone(name) for name in names):
+            reason = "packages of the driver and the kernel are never changed by a restore"
+        elif missing:
+            told = ", ".join(f"{name} {wanted[name]}" for name in missing)
+            there = {version for name in missing for version in available.get(name, {})}
+            reason = (
+                f"{what} stays at its version: no package source of this host has {told} any more "
+                f"(it has {', '.join(sorted(there)) or 'none'})"
+            )
+        elif what == "the engine" and containers:
+            reason = _engine_stays(containers)
+        if reason:
+            left += [Left(name, reason, pending=bool(containers)) for name in names]
+        else:
+            chosen.update({name: available[name][wanted[name]] for name in names})
+    return chosen, left
+
+
+def _install(versions: Mapping[str, str], context: Context, socket: str) -> Done:
+    installed = packages.read_installed(context.root)
+    wanted = {
+        name: version
+        for name, version in versions.items()
+        if name not in installed.packages or installed.packages[name].version != version
+    }
+    if not wanted:
+        return Done()
+    victims = endangered(context.root, socket)
+    if victims:
+        return Done(left=_wait(wanted, victims))
+    deb = installed.manager == "dpkg"
+    names = sorted(wanted)
+    found = deb_packages.available(names, context.root) if deb else rpm_packages.available(names)
+    chosen, left = choose(wanted, found, _containers(wanted, socket, context))
+    if not chosen:
+        return Done(left=tuple(left))
+    arguments = [chosen[name] for name in sorted(chosen)]
+    if deb:
+        simulated = deb_packages.simulate("install", arguments)
+        also = (simulated.changed | simulated.removed) - set(chosen)
+        also |= {name for name in simulated.new if package_names.never_alone(name)}
+        if also:
+            return Done(left=(*left, *_refused(chosen, also)))
+        deb_packages.carry_out("install", arguments, context.root)
+    else:
+        rpm_packages.install(arguments)
+    return Done(True, tuple(left))
+
+
+def _remove(names: Collection[str], context: Context, socket: str) -> Done:
+    installed = packages.read_installed(context.root)
+    going = sorted(name for name in names if name in installed.packages)
+    if not going:
+        return Done()
+    victims = endangered(context.root, socket)
+    if victims:
+        return Done(left=_wait(going, victims))
+    left: list[Left] = []
+    containers = _containers(going, socket, context)
+    for what, members in _sets(going):
+        reason = None
+        if any(package_names.never_alone(name) for name in members):
+            reason = "packages of the driver and the kernel are never changed by a restore"
+        elif what == "the engine" and containers:
+            reason = _engine_stays(containers)
+        if reason:
+            left += [Left(name, reason, pending=bool(containers)) for name in members]
+            going = [name for name in going if name not in members]
+    if not going:
+        return Done(left=tuple(left))
+    if installed.manager != "dpkg":
+        rpm_packages.remove(going)
+        return Done(True, tuple(left))
+    also = deb_packages.simulate("purge", going).removed - set(going)
+    if also:
+        return Done(left=(*left, *_refused(going, also)))
+    notes = []
+    with_data = [name for name in going if name in _PURGE_DELETES_DATA]
+    purged = [name for name in going if name not in _PURGE_DELETES_DATA]
+    if with_data:
+        deb_packages.carry_out("remove", with_data, context.root)
+        names = ", ".join(with_data)
+        notes.append(f"{names} was removed, not purged: a purge would delete images and volumes")
+    if purged:
+        for path in deb_packages.edited_conffiles(purged, context.root):
+            kept = put_back.keep_conflict(path, context.root)
+            if kept:
+                notes.append(f"{path} was edited; it is kept as {kept}, since its package goes")
+        deb_packages.carry_out("purge", purged, context.root)
+    return Done(True, tuple(left), tuple(notes))
+
+
+def _sets(names: Collection[str]) -> list[tuple[str, list[str]]]:
+    """The names by set, each other package as a set of its own."""
+    found = []
+    rest = set(names)
+    for what, members in _SETS.items():
+        inside = sorted(rest & members)
+        if inside:
+            found.append((what, inside))
+            rest -= members
+    return [*found, *((name, [name]) for name in sorted(rest))]
+
+
+def _engine_stays(containers: Sequence[str]) -> str:
+    listed = ", ".join(containers[:10])
+    more = f" and {len(containers) - 10} more" if len(containers) > 10 else ""
+    return (
+        f"the engine stays as it is while there are containers: {listed}{more}. Once they may end, "
+        "remove them and restore again"
+    )
+
+
+def _refused(names: Collection[str], also: Collection[str]) -> list[Left]:
+    reason = "the package manager would also change or remove {}; do it by hand".format(
+        ", ".join(sorted(also))
+    )
+    return [Left(name, reason) for name in sorted(names)]
+
+
+def _wait(names: Collection[str], victims: Sequence[str]) -> tuple[Left, ...]:
+    reason = (
+        "packages stay as they are for now: their scripts run systemctl daemon-reload, which may "
+        "take the GPU from {}".format(", ".join(victims))
+    )
+    return tuple(Left(name, reason, pending=True) for name in sorted(names))
+
+
+def _containers(names: Collection[str], socket: str, context: Context) -> list[str]:
+    """All containers of the host, if one of the packages is an engine's."""
+    if not _SETS["the engine"] & set(names):
+        return []
+    client = DockerClient(socket)
+    state = DockerDaemon(client, context.options.deadline_s).state()
+    if state.status == "unreachable":
+        return [f"those of an engine that does not answer ({state.reason})"]
+    asked = client if state.status == "running" else None
+    data_root = runtime_users.data_root(state.info, state.flags)
+    try:
+        users = runtime_users.find(asked, data_root, context.root)
+    except (EngineError, EngineUnreachableError) as error:
+        return [f"those that Docker could not list ({error})"]
+    known = sorted(name for names in users.values() for name in names)
+    return known or act_systemd.living(context.root)
