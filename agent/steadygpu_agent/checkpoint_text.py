@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
-    model,
-    view,
-)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback import model, view
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.difference import (
     compare,
     redact,

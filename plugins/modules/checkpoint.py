@@ -302,11 +302,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
-    model,
-    view,
-    window,
-)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback import model, view, window
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage.store import Store
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back.actors import (
     LiveHost,
@@ -351,10 +347,7 @@ def carry_out(
         keep, days = options["keep"], options["max_age_days"] or None
         return window.confirm(store, host, run, keep, days, takeover, dry_run), None
     # Ansible compiles what is imported at each run, and most runs begin and confirm.
-    from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
-        go_back,
-        take,
-    )
+    from ansible_collections.steadygpu.host.plugins.module_utils.rollback import go_back, take
 
     if options["state"] == "present":
         return take.take(store, host, reason, paths, options["labels"], dry_run), None

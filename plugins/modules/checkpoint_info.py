@@ -175,11 +175,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
-    codec,
-    model,
-    view,
-)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback import codec, model, view
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.difference import (
     compare,
     show_text,

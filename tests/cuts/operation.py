@@ -20,10 +20,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
-    model,
-    window,
-)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback import model, window
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage import transfer
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage.store import Store
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back import restore

@@ -17,10 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.steadygpu.host.plugins.module_utils.atomic import write_atomic
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
-    codec,
-    scope,
-)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback import codec, scope
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     Done,
     Host,

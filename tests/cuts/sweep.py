@@ -21,10 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.steadygpu.host.plugins.module_utils import vouched
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
-    codec,
-    model,
-)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback import codec, model
 from ansible_collections.steadygpu.host.tests.cuts import world
 from ansible_collections.steadygpu.host.tests.cuts.operation import perform, store_of
 from ansible_collections.steadygpu.host.tests.cuts.tracing import CHECKOUT, Call, Operations, Record

@@ -9,17 +9,9 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
-from . import (
-    scope,
-    window,
-)
+from . import scope, window
 from .difference import diff
-from .model import (
-    Difference,
-    Outcome,
-    RestoreOptions,
-    Window,
-)
+from .model import Difference, Outcome, RestoreOptions, Window
 from .storage.store import Store
 from .way_back import restore
 from .way_back.actors_api import RestoreHost

@@ -16,11 +16,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from .model import (
-    DIRECTORY,
-    Area,
-    RollbackError,
-)
+from .model import DIRECTORY, Area, RollbackError
 
 # What a restore puts beside a path that others have changed, for a person to look at.
 CONFLICT = ".steadygpu-conflict"

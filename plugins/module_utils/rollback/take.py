@@ -9,15 +9,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from .codec import (
-    ID,
-    state_digest,
-)
-from .model import (
-    Outcome,
-    Reason,
-    RollbackError,
-)
+from .codec import ID, state_digest
+from .model import Outcome, Reason, RollbackError
 from .observation.files import MemorySink
 from .storage.selector import check_label
 from .storage.store import Store

@@ -10,16 +10,8 @@ import dataclasses
 import datetime
 from typing import Any
 
-from .codec import (
-    left_to_json,
-    reason_to_json,
-)
-from .model import (
-    Difference,
-    Moment,
-    Outcome,
-    Window,
-)
+from .codec import left_to_json, reason_to_json
+from .model import Difference, Moment, Outcome, Window
 from .storage.store import Summary
 
 

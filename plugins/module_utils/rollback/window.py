@@ -165,10 +165,7 @@ def undo(
     expired, and like :func:`.way_back.restore.restore`.
     """
     # Only here, since what is not imported is not compiled each time that a change is begun.
-    from .way_back.restore import (
-        foresee,
-        restore_locked,
-    )
+    from .way_back.restore import foresee, restore_locked
 
     if dry_run:
         window = _open(store)

@@ -14,10 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
-    model,
-    window,
-)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback import model, window
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.fake_host import (
     DAEMON,
     OWN,

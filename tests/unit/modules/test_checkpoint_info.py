@@ -14,10 +14,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback import (
-    take,
-    window,
-)
+from ansible_collections.steadygpu.host.plugins.module_utils.rollback import take, window
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     Reason,
     RestoreOptions,

@@ -10,12 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from .. import scope
-from ..model import (
-    Checkpoint,
-    Difference,
-    RollbackError,
-    State,
-)
+from ..model import Checkpoint, Difference, RollbackError, State
 from ..observation.files import MemorySink
 from ..storage.store import Store
 from ..way_back.actors_api import RestoreHost

@@ -14,26 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from .. import scope
-from ..model import (
-    ABSENT,
-    Area,
-    Change,
-    Difference,
-    Entry,
-    Left,
-    RollbackError,
-    State,
-)
+from ..model import ABSENT, Area, Change, Difference, Entry, Left, RollbackError, State
 from ..observation.package_names import never_alone
-from . import (
-    diff_parts,
-    redact,
-)
-from .diff_parts import (
-    ADDED,
-    CHANGED,
-    REMOVED,
-)
+from . import diff_parts, redact
+from .diff_parts import ADDED, CHANGED, REMOVED
 
 Content = Callable[[str], "bytes | None"]
 

@@ -10,17 +10,9 @@ import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ...mig import (
-    render,
-    targets,
-)
+from ...mig import render, targets
 from ...mig.model import MigError
-from ..model import (
-    Change,
-    PackageState,
-    State,
-    UnitState,
-)
+from ..model import Change, PackageState, State, UnitState
 from . import redact
 
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"

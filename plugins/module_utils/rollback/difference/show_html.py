@@ -15,18 +15,8 @@ import hashlib
 import html
 from collections.abc import Iterator, Sequence
 
-from ..model import (
-    Change,
-    Difference,
-    Left,
-)
-from .show_text import (
-    TITLES,
-    parts,
-    summary,
-    told,
-    visible,
-)
+from ..model import Change, Difference, Left
+from .show_text import TITLES, parts, summary, told, visible
 
 _STYLE = """
 :root { color-scheme: light dark;

@@ -9,11 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from ..model import (
-    Change,
-    Difference,
-    Left,
-)
+from ..model import Change, Difference, Left
 
 # In the order of a page; every part of Change has its title here.
 TITLES = {

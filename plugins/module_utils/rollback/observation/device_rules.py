@@ -21,14 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...hardware import files
-from ...hardware.nodes import (
-    NVIDIA_MAJOR,
-    parse_majors,
-)
-from ...process import (
-    CommandMissingError,
-    run,
-)
+from ...hardware.nodes import NVIDIA_MAJOR, parse_majors
+from ...process import CommandMissingError, run
 
 # Where bundles of running containers lie, with {namespace}/{id}: containerd's own, the one that
 # dockerd starts, and k3s.

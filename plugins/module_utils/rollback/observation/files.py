@@ -20,12 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NoReturn, Protocol
 
 from .. import scope
-from ..model import (
-    ABSENT,
-    Area,
-    Entry,
-    RollbackError,
-)
+from ..model import ABSENT, Area, Entry, RollbackError
 
 # No configuration is this large; a path that the user declared may be. It is told, not kept.
 MOST_BYTES = 64 * 1024 * 1024

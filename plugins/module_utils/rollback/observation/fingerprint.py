@@ -20,13 +20,7 @@ from typing import Any
 
 from ...engine.daemon_json import CONFIG_PATH
 from ...engine.runtime_users import DEFAULT_DATA_ROOT
-from ...hardware import (
-    files,
-    guarded,
-    holders,
-    nodes,
-    pci,
-)
+from ...hardware import files, guarded, holders, nodes, pci
 from ...process import find_program
 from ..model import RollbackError
 from . import device_rules

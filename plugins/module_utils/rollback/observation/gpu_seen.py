@@ -16,11 +16,7 @@ from typing import Any
 
 from ...hardware import nvml as nvml_library
 from ...hardware import nvml_reader
-from ...mig import (
-    nvml_mig,
-    nvml_read,
-    targets,
-)
+from ...mig import nvml_mig, nvml_read, targets
 from ...mig.layout_json import layout_from_json
 from ..model import RollbackError
 

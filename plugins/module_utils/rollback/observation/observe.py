@@ -21,35 +21,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 from ... import packages
-from ...engine.docker_api import (
-    DEFAULT_SOCKET,
-    DockerClient,
-    EngineError,
-    EngineUnreachableError,
-)
+from ...engine.docker_api import DEFAULT_SOCKET, DockerClient, EngineError, EngineUnreachableError
 from ...hardware import files as kernel_files
-from ...process import (
-    CommandMissingError,
-    find_program,
-)
+from ...process import CommandMissingError, find_program
 from .. import scope
-from ..model import (
-    Host,
-    Moment,
-    PackageState,
-    RollbackError,
-    State,
-    UnitState,
-)
-from . import (
-    container_files,
-    device_rules,
-    files,
-    fingerprint,
-    package_names,
-    sysctls,
-    units_seen,
-)
+from ..model import Host, Moment, PackageState, RollbackError, State, UnitState
+from . import container_files, device_rules, files, fingerprint, package_names, sysctls, units_seen
 from .device_rules import Running
 from .fingerprint import Listed
 

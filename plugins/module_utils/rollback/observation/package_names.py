@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from ...packages import (
-    ENGINE_PACKAGES,
-    TOOLKIT_PACKAGES,
-)
+from ...packages import ENGINE_PACKAGES, TOOLKIT_PACKAGES
 
 # What comes with an engine and has its version.
 _ENGINE_EXTRAS = (

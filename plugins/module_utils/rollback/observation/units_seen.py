@@ -12,10 +12,7 @@ from collections.abc import Sequence
 from ...engine.services import parse_show
 from ...hardware import files
 from ...process import run
-from ..model import (
-    RollbackError,
-    UnitState,
-)
+from ..model import RollbackError, UnitState
 
 # Whom a change of ours may reload, restart, enable or give a drop-in.
 FOREIGN = (

@@ -17,14 +17,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...atomic import (
-    read_text,
-    write_atomic,
-)
-from ..model import (
-    NewerStoreError,
-    RollbackError,
-)
+from ...atomic import read_text, write_atomic
+from ..model import NewerStoreError, RollbackError
 from . import documents
 
 SCHEMA = 1

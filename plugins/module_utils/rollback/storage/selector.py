@@ -10,10 +10,7 @@ import datetime
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from ..model import (
-    BEFORE_CHANGE,
-    RollbackError,
-)
+from ..model import BEFORE_CHANGE, RollbackError
 
 _LABEL = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 # What could be meant as an id, or as the beginning of one.

@@ -27,30 +27,12 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 from ... import vouched
-from .. import (
-    codec,
-    scope,
-)
-from ..model import (
-    Checkpoint,
-    Host,
-    NewerStoreError,
-    Reason,
-    RollbackError,
-    State,
-)
-from . import (
-    json_fields,
-    retention,
-    schema,
-    selector,
-)
+from .. import codec, scope
+from ..model import Checkpoint, Host, NewerStoreError, Reason, RollbackError, State
+from . import json_fields, retention, schema, selector
 from .documents import storage_error
 from .objects import Objects
-from .store_base import (
-    naming,
-    sequence_of,
-)
+from .store_base import naming, sequence_of
 from .under_way import UnderWay
 
 _DIGESTS = re.compile(rb"[0-9a-f]{64}")

@@ -13,21 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ... import vouched
-from ...atomic import (
-    fsync_directory,
-    read_text,
-    remove,
-    write_atomic,
-)
+from ...atomic import fsync_directory, read_text, remove, write_atomic
 from .. import codec
-from ..model import (
-    DIRECTORY,
-    RollbackError,
-)
-from . import (
-    locking,
-    schema,
-)
+from ..model import DIRECTORY, RollbackError
+from . import locking, schema
 from .documents import storage_error
 from .objects import Objects
 

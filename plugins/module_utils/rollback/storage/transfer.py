@@ -22,22 +22,11 @@ from collections.abc import Iterator
 from typing import IO
 
 from ...atomic import fsync_directory
-from .. import (
-    codec,
-    scope,
-)
+from .. import codec, scope
 from ..difference import redact
-from ..model import (
-    Checkpoint,
-    NewerStoreError,
-    RollbackError,
-)
+from ..model import Checkpoint, NewerStoreError, RollbackError
 from ..observation.files import MOST_BYTES
-from . import (
-    documents,
-    json_fields,
-    schema,
-)
+from . import documents, json_fields, schema
 from .store import Store
 
 _DOCUMENT = "checkpoint.json"

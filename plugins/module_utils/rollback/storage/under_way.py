@@ -10,21 +10,10 @@ import os
 from collections.abc import Sequence
 
 from .. import codec
-from ..model import (
-    Left,
-    RestoreJournal,
-    RollbackError,
-    Window,
-)
-from . import (
-    json_fields,
-    selector,
-)
+from ..model import Left, RestoreJournal, RollbackError, Window
+from . import json_fields, selector
 from .documents import storage_error
-from .store_base import (
-    StoreBase,
-    naming,
-)
+from .store_base import StoreBase, naming
 
 
 class UnderWay(StoreBase):

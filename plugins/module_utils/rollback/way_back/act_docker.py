@@ -12,40 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...atomic import read_text
-from ...engine import (
-    daemon_restore,
-    runtime_users,
-)
+from ...engine import daemon_restore, runtime_users
 from ...engine.daemon_apply import DaemonFailedError
-from ...engine.daemon_control import (
-    UNIT,
-    DockerDaemon,
-    EngineState,
-)
+from ...engine.daemon_control import UNIT, DockerDaemon, EngineState
 from ...engine.daemon_plan import Engine
-from ...engine.docker_api import (
-    DockerClient,
-    EngineError,
-    EngineUnreachableError,
-)
+from ...engine.docker_api import DockerClient, EngineError, EngineUnreachableError
 from ...process import find_program
 from .. import codec
-from ..model import (
-    ABSENT,
-    Done,
-    Entry,
-    Left,
-    RollbackError,
-    Step,
-)
-from . import (
-    act_packages,
-    put_back,
-)
-from .actors_api import (
-    Context,
-    token,
-)
+from ..model import ABSENT, Done, Entry, Left, RollbackError, Step
+from . import act_packages, put_back
+from .actors_api import Context, token
 
 
 def act(step: Step, context: Context, socket: str) -> Done:

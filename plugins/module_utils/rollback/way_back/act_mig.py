@@ -9,25 +9,12 @@ from __future__ import annotations
 import os
 
 from ...atomic import read_text
-from ...mig import (
-    boot,
-    cdi,
-    nvml_mig,
-    targets,
-)
+from ...mig import boot, cdi, nvml_mig, targets
 from ...mig.apply import apply
-from ...mig.change import (
-    ApplyError,
-    Options,
-)
+from ...mig.change import ApplyError, Options
 from ...mig.journal import DIRECTORY
 from ...mig.model import MigError
-from ..model import (
-    Done,
-    Left,
-    RollbackError,
-    Step,
-)
+from ..model import Done, Left, RollbackError, Step
 from ..scope import canonical
 from .actors_api import Context
 

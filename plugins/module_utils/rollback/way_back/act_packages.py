@@ -17,29 +17,12 @@ from collections.abc import Collection, Mapping, Sequence
 from ... import packages
 from ...engine import runtime_users
 from ...engine.daemon_control import DockerDaemon
-from ...engine.docker_api import (
-    DockerClient,
-    EngineError,
-    EngineUnreachableError,
-)
+from ...engine.docker_api import DockerClient, EngineError, EngineUnreachableError
 from ...process import CommandMissingError
-from ...slices import (
-    reader,
-    reload,
-)
-from ..model import (
-    Done,
-    Left,
-    RollbackError,
-    Step,
-)
+from ...slices import reader, reload
+from ..model import Done, Left, RollbackError, Step
 from ..observation import package_names
-from . import (
-    act_systemd,
-    deb_packages,
-    put_back,
-    rpm_packages,
-)
+from . import act_systemd, deb_packages, put_back, rpm_packages
 from .actors_api import Context
 
 # Packages whose versions belong together: only all of a set go to another version, or none.

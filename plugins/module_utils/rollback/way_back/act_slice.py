@@ -14,29 +14,12 @@ import os
 
 from ... import units
 from ...atomic import read_text
-from ...slices import (
-    manage,
-    reader,
-    reload,
-)
-from ...slices.model import (
-    SliceError,
-    Wish,
-)
-from ...slices.properties import (
-    PARSERS,
-    PropertyError,
-    parse_properties,
-)
+from ...slices import manage, reader, reload
+from ...slices.model import SliceError, Wish
+from ...slices.properties import PARSERS, PropertyError, parse_properties
 from ...slices.unit_text import assignments
 from .. import codec
-from ..model import (
-    Done,
-    Entry,
-    Left,
-    RollbackError,
-    Step,
-)
+from ..model import Done, Entry, Left, RollbackError, Step
 from . import put_back
 from .actors_api import Context
 

@@ -16,20 +16,9 @@ import os
 from ... import units
 from ...engine.daemon_control import process_start
 from ...engine.services import read_services
-from ...process import (
-    CommandMissingError,
-    run,
-)
-from ...slices import (
-    reader,
-    reload,
-)
-from ..model import (
-    Done,
-    Left,
-    RollbackError,
-    Step,
-)
+from ...process import CommandMissingError, run
+from ...slices import reader, reload
+from ..model import Done, Left, RollbackError, Step
 from .actors_api import Context
 
 # Where the shims of running containers have their state: containerd's, and that of a containerd

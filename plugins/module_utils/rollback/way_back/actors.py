@@ -12,26 +12,10 @@ from typing import Any
 
 from ...engine.docker_api import DEFAULT_SOCKET
 from .. import codec
-from ..model import (
-    Done,
-    Host,
-    Moment,
-    RollbackError,
-    State,
-    Step,
-)
-from ..observation import (
-    observe,
-    sysctls,
-)
-from . import (
-    actors_api,
-    put_back,
-)
-from .actors_api import (
-    Actor,
-    Context,
-)
+from ..model import Done, Host, Moment, RollbackError, State, Step
+from ..observation import observe, sysctls
+from . import actors_api, put_back
+from .actors_api import Actor, Context
 
 
 class LiveHost:
@@ -73,13 +57,7 @@ class LiveHost:
         if os.path.abspath(self._root) != "/":
             return files
         # To begin and to confirm nobody acts, and Ansible compiles all imports at each run.
-        from . import (
-            act_docker,
-            act_mig,
-            act_packages,
-            act_slice,
-            act_systemd,
-        )
+        from . import act_docker, act_mig, act_packages, act_slice, act_systemd
 
         socket = self._socket
         return {

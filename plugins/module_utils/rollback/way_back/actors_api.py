@@ -44,16 +44,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
-from ..model import (
-    Checkpoint,
-    Done,
-    Entry,
-    Host,
-    Moment,
-    RestoreOptions,
-    State,
-    Step,
-)
+from ..model import Checkpoint, Done, Entry, Host, Moment, RestoreOptions, State, Step
 
 PACKAGE_INSTALL = "package_install"
 FILE = "file"

@@ -20,10 +20,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from .. import scope
-from ..model import (
-    Entry,
-    RollbackError,
-)
+from ..model import Entry, RollbackError
 from ..observation import files
 from . import dress
 

@@ -17,25 +17,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..codec import entry_from_json
-from ..model import (
-    Left,
-    Plan,
-    RollbackError,
-    Step,
-)
-from ..observation.files import (
-    MemorySink,
-    look,
-    open_directory,
-)
+from ..model import Left, Plan, RollbackError, Step
+from ..observation.files import MemorySink, look, open_directory
 from . import put_back
-from .actors_api import (
-    FILE,
-    PATH_KINDS,
-    Actor,
-    Context,
-    token,
-)
+from .actors_api import FILE, PATH_KINDS, Actor, Context, token
 from .put_back import Item
 
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)

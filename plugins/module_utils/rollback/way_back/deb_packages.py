@@ -12,10 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...process import (
-    Completed,
-    run,
-)
+from ...process import Completed, run
 from ..model import RollbackError
 
 # Another run of apt is waited for this long.

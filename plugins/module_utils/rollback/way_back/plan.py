@@ -38,13 +38,7 @@ from .actors_api import (
     SYSTEMD_RELOAD,
     UNIT,
 )
-from .plan_files import (
-    PathPlan,
-    Writers,
-    ask_docker_again,
-    leave_specifications,
-    plan_paths,
-)
+from .plan_files import PathPlan, Writers, ask_docker_again, leave_specifications, plan_paths
 
 _UNIT_DIRECTORY = "/etc/systemd/system"
 # Parts of a state that a restore brings back beside the files.

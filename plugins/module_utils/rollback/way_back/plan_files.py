@@ -17,24 +17,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..codec import entry_to_json
-from ..model import (
-    ABSENT,
-    Area,
-    Entry,
-    Left,
-    Step,
-)
-from ..scope import (
-    area_of,
-    is_aside,
-    looked_at,
-)
-from .actors_api import (
-    DOCKER,
-    FILE,
-    SLICE,
-    token,
-)
+from ..model import ABSENT, Area, Entry, Left, Step
+from ..scope import area_of, is_aside, looked_at
+from .actors_api import DOCKER, FILE, SLICE, token
 from .dress import alike
 
 _SLICE_UNIT = re.compile(r"/etc/systemd/system/[^/]+\.slice")

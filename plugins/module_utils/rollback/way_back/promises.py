@@ -9,22 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..codec import entry_from_json
-from ..model import (
-    PackageState,
-    Plan,
-    State,
-    Step,
-    UnitState,
-)
-from .actors_api import (
-    HOLD,
-    MIG,
-    PACKAGE_INSTALL,
-    PACKAGE_REMOVE,
-    PATH_KINDS,
-    SYSCTL,
-    UNIT,
-)
+from ..model import PackageState, Plan, State, Step, UnitState
+from .actors_api import HOLD, MIG, PACKAGE_INSTALL, PACKAGE_REMOVE, PATH_KINDS, SYSCTL, UNIT
 
 _NO_UNIT = UnitState("not-found", "inactive", "")
 

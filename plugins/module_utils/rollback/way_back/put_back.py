@@ -19,18 +19,10 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Callable, Union
 
 from .. import scope
-from ..model import (
-    Entry,
-    RollbackError,
-)
+from ..model import Entry, RollbackError
 from ..observation import files
 from . import beside
-from .dress import (
-    alike,
-    by_one_call,
-    contents_alike,
-    dress_in_place,
-)
+from .dress import alike, by_one_call, contents_alike, dress_in_place
 from .why_not import told
 
 Content = Callable[[str], BinaryIO]

@@ -32,21 +32,9 @@ from ..model import (
 )
 from ..observation.files import MemorySink
 from ..storage.store import Store
-from .actors_api import (
-    FILE,
-    Context,
-    RestoreHost,
-    token,
-)
-from .carry_out import (
-    Carried,
-    carry_out,
-    sweep,
-)
-from .plan import (
-    make_plan,
-    refuse_foreign,
-)
+from .actors_api import FILE, Context, RestoreHost, token
+from .carry_out import Carried, carry_out, sweep
+from .plan import make_plan, refuse_foreign
 from .promises import promised
 
 # What the checkpoint of a restore's end is called, with the target's id.

@@ -11,10 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...process import (
-    Completed,
-    run,
-)
+from ...process import Completed, run
 from ..model import RollbackError
 from ..observation.package_names import DRIVER_PATTERNS
 

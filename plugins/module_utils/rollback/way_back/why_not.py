@@ -12,11 +12,7 @@ import fcntl
 import os
 from collections.abc import Iterator
 
-from ..model import (
-    ABSENT,
-    Entry,
-    RollbackError,
-)
+from ..model import ABSENT, Entry, RollbackError
 from ..observation import files
 
 # FS_IOC_GETFLAGS and the flags of linux/fs.h, the same on x86_64 and aarch64.

@@ -16,10 +16,7 @@ import pytest
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.daemon_control import (
     EngineState,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.packages import (
-    Installed,
-    Package,
-)
+from ansible_collections.steadygpu.host.plugins.module_utils.packages import Installed, Package
 from ansible_collections.steadygpu.host.plugins.module_utils.process import Completed
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
     Done,

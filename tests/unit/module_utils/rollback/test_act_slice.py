@@ -18,11 +18,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
     Entry,
 )
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back import act_slice
-from ansible_collections.steadygpu.host.plugins.module_utils.slices import (
-    manage,
-    refusals,
-    reload,
-)
+from ansible_collections.steadygpu.host.plugins.module_utils.slices import manage, refusals, reload
 from ansible_collections.steadygpu.host.plugins.module_utils.slices import reader as slice_reader
 from ansible_collections.steadygpu.host.plugins.module_utils.slices.manage import ensure_present
 from ansible_collections.steadygpu.host.plugins.module_utils.slices.properties import (
