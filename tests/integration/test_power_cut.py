@@ -23,6 +23,7 @@ FILES = 60
 # Each file has one of two contents, and is never anything else.
 WRITE = """python3 - <<'END'
 import os
+os.makedirs("/etc/steadygpu", exist_ok=True)
 for i in range({files}):
     with open(f"/etc/steadygpu/rules{{i}}.json", "w") as file:
         file.write(f"{word} {{i}}\\n" * 200)
