@@ -41,8 +41,8 @@ nvidia-container-toolkit |   1.18.1-1 | https://nvidia.github.io/stable/deb/amd6
 nvidia-container-toolkit |   1.17.8-1 | https://nvidia.github.io/stable/deb/amd64  Packages
 libnvidia-container1 |   1.18.1-1 | https://nvidia.github.io/stable/deb/amd64  Packages
 libnvidia-container1 |   1.17.8-1 | https://nvidia.github.io/stable/deb/amd64  Packages
- docker.io | 26.1.5+dfsg1-9 | http://deb.debian.org/debian trixie/main amd64 Packages
- docker.io | 26.1.5+dfsg1-9 | http://deb.debian.org/debian trixie/main Sources
+ docker.io | 26.1.5+dfsg1-9 | http://packages.example/debian trixie/main amd64 Packages
+ docker.io | 26.1.5+dfsg1-9 | http://packages.example/debian trixie/main Sources
 """
 DOWN = """\
 Inst libnvidia-container1 [1.18.1-1] (1.17.8-1 NVIDIA:stable [amd64]) []
