@@ -11,14 +11,13 @@ had before and which services were stopped.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .. import file_lock
 from ..atomic import read_text, remove, write_atomic
 from . import targets
 from .layout_json import layout_from_json, layout_to_json
@@ -55,30 +54,17 @@ class Store:
         """Only one change at a time. Raises MigError when another one takes too long."""
         os.makedirs(self._directory, mode=0o755, exist_ok=True)
         path = os.path.join(self._directory, "lock")
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            self._wait(descriptor, path, deadline_s)
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            descriptor = file_lock.acquire(path, deadline_s, mode=0o644)
+        except file_lock.HeldError as error:
+            raise MigError(
+                f"another MIG change is under way (process {error.owner}, lock {path}) and did not "
+                f"end within {deadline_s:g} s; nothing was changed"
+            ) from None
+        try:
             yield
         finally:
             os.close(descriptor)
-
-    def _wait(self, descriptor: int, path: str, deadline_s: float) -> None:
-        end = time.monotonic() + deadline_s
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                if time.monotonic() >= end:
-                    owner = (read_text(path) or "").strip()
-                    raise MigError(
-                        f"another MIG change is under way (process {owner or 'unknown'}, lock "
-                        f"{path}) and did not end within {deadline_s:g} s; nothing was changed"
-                    ) from None
-                # flock has no deadline of its own.
-                time.sleep(0.1)
 
     def read(self) -> Journal | None:
         """The journal of a change that did not end, None when the last one did."""

@@ -6,7 +6,7 @@
 
 - The whole: ``store``, on ``store_base``; labels, window and journals: ``under_way``.
 - Contents by their digest: ``objects``. Documents with a checksum: ``documents``, read with
-  ``json_fields``. Two at once: ``locking``.
+  ``json_fields``. Two at once: the leaf ``file_lock``.
 - What does a name mean? ``selector``. Which checkpoints go? ``retention``. An older or newer form:
   ``schema``. Between hosts: ``transfer``.
 """

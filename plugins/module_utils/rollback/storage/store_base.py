@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ... import vouched
+from ... import file_lock, vouched
 from ...atomic import fsync_directory, read_text, remove, write_atomic
 from .. import codec
-from ..model import DIRECTORY, RollbackError
-from . import locking, schema
+from ..model import DIRECTORY, BusyError, RollbackError
+from . import schema
 from .documents import storage_error
 from .objects import Objects
 
@@ -58,7 +58,7 @@ class StoreBase:
             return
         try:
             self._make_directory()
-            lock = locking.acquire(self._path("lock"), self._wait_s)
+            lock = self._acquire()
         except OSError as error:
             raise storage_error(error, self.directory, 4096) from error
         self._depth = 1
@@ -70,7 +70,17 @@ class StoreBase:
             try:
                 self._objects.abandon()
             finally:
-                locking.release(lock)
+                file_lock.release(lock)
+
+    def _acquire(self) -> int:
+        path = self._path("lock")
+        try:
+            return file_lock.acquire(path, self._wait_s)
+        except file_lock.HeldError as error:
+            raise BusyError(
+                f"process {error.owner} is working with the checkpoints (lock {path}) and did not "
+                f"end within {self._wait_s:g} s; nothing was changed. Try again when it has ended"
+            ) from None
 
     def _make_directory(self) -> None:
         if not os.path.isdir(self._path("checkpoints")):

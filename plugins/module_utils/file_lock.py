@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One at a time: a lock that the kernel takes back from a killed process."""
+"""A lock that ends with the process that holds it, and says which one that is."""
 
 from __future__ import annotations
 
@@ -10,17 +10,24 @@ import fcntl
 import os
 import time
 
-from ...atomic import read_text
-from ..model import BusyError
+from .atomic import read_text
 
 
-def acquire(path: str, wait_s: float) -> int:
+class HeldError(Exception):
+    """Another process holds the lock; ``owner`` is its id as text, or ``unknown``."""
+
+    def __init__(self, owner: str) -> None:
+        super().__init__(f"process {owner} holds the lock")
+        self.owner = owner
+
+
+def acquire(path: str, wait_s: float, mode: int = 0o600) -> int:
     """Lock the file ``path``, which is made if missing, and return its descriptor.
 
-    Waits at most ``wait_s`` seconds, then raises BusyError, which names the process that holds
-    it. Raises OSError when the file cannot be made.
+    Raises HeldError when it is not free within ``wait_s`` seconds, OSError when the file cannot be
+    made.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
     try:
         _wait(descriptor, path, wait_s)
         os.ftruncate(descriptor, 0)
@@ -46,10 +53,6 @@ def _wait(descriptor: int, path: str, wait_s: float) -> None:
         except BlockingIOError:
             if time.monotonic() >= end:
                 owner = (read_text(path) or "").strip()
-                raise BusyError(
-                    f"process {owner or 'unknown'} is working with the checkpoints (lock {path}) "
-                    f"and did not end within {wait_s:g} s; nothing was changed. Try again when it "
-                    "has ended"
-                ) from None
+                raise HeldError(owner or "unknown") from None
             # flock has no deadline of its own.
             time.sleep(0.05)
