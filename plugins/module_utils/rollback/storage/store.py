@@ -80,10 +80,6 @@ class Store(UnderWay):
         self._reserve()
         return self._objects
 
-    def commit_objects(self) -> None:
-        """Make what was put durable and visible without a checkpoint."""
-        self._objects.flush()
-
     def content(self, digest: str) -> bytes:
         """What a file held. Raises RollbackError when it is damaged or gone."""
         return self._objects.read(digest)
