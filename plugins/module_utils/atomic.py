@@ -7,21 +7,40 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import tempfile
+
+# Far more than any file that is read here has: /proc/kcore claims to have 128 TB.
+_LONGEST = 64 << 20
+_PIECE = 256 << 10
 
 
 def read_text(path: str) -> str | None:
     """The content of a UTF-8 text file, or None when there is no such file.
 
-    Bytes that are not UTF-8 are replaced: a broken file must be shown, not crashed on.
+    Bytes that are not UTF-8 are replaced: a broken file must be shown, not crashed on. Raises
+    OSError for what is no regular file, is longer than 64 MiB, or would have to be waited for.
     """
     try:
-        with open(path, encoding="utf-8", errors="replace") as handle:
-            return handle.read()
+        # A pipe in the place of a file would be waited for without end.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    with os.fdopen(descriptor, "rb", buffering=0) as handle:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            why = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+            raise OSError(why, os.strerror(why), path)
+        data = b""
+        # In pieces: for a file of /proc/sys the kernel sets aside as much as is asked for.
+        while piece := handle.read(_PIECE):
+            data += piece
+            if len(data) > _LONGEST:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
+    # As a file that is opened as text, with line ends of all systems.
+    return data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def fsync_directory(path: str) -> None:

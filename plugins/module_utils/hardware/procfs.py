@@ -135,9 +135,15 @@ def read(deadline_s: float, root: str = "/") -> Report:
 
 
 def read_modules(root: str = "/") -> dict[str, bool]:
-    """Which of :data:`MODULES` the kernel has, loaded or built in."""
+    """Which of :data:`MODULES` the kernel has, loaded or built in.
+
+    nvidia_uvm is there also where its character device is registered: what counts is whether
+    CUDA can open it.
+    """
     lines = files.text(os.path.join(root, "proc/modules")).splitlines()
     loaded = {line.split(" ", 1)[0] for line in lines}
+    if re.search(r"^\s*\d+ nvidia-uvm$", files.text(os.path.join(root, "proc/devices")), re.M):
+        loaded.add("nvidia_uvm")
     return {
         module: module in loaded or os.path.isdir(os.path.join(root, "sys/module", module))
         for module in MODULES

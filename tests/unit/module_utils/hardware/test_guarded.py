@@ -10,7 +10,7 @@ import os
 import signal
 import time
 
-from ansible_collections.steadygpu.host.plugins.module_utils.hardware import guarded, procfs
+from ansible_collections.steadygpu.host.plugins.module_utils.hardware import files, guarded, procfs
 
 
 def test_the_answer_comes_through():
@@ -30,10 +30,13 @@ def test_a_crash_is_no_answer_and_no_hang():
     assert "signal 11" in (outcome.reason or "")
 
 
-def test_a_proc_file_that_blocks_does_not_block_the_facts(host):
-    """Opening a pipe nobody writes to waits for ever, as reading a locked proc file does."""
+def test_a_proc_file_that_blocks_does_not_block_the_facts(host, monkeypatch):
+    """Reading a file of a driver that holds its lock waits for ever."""
     host.proc_gpu("0000:23:00.0", 0, "GPU-aaaa")
-    os.mkfifo(os.path.join(host.root, "proc/driver/nvidia/version"))
+    read = files.read_text
+    monkeypatch.setattr(
+        files, "read_text", lambda path: time.sleep(60) if "version" in path else read(path)
+    )
     report = procfs.read(0.2, host.root)
     assert report.reason == "/proc/driver/nvidia: no answer in 0.2 s"
     assert (report.version, report.gpus) == (None, [])
