@@ -23,6 +23,9 @@ from . import yaml_leaf
 
 DEFAULT_DIRECTORIES = ("/etc/cdi", "/var/run/cdi")
 
+# More than a host with a file for each of its devices has.
+_MOST_SPECS = 1000
+
 _VERSION = re.compile(r"\d+\.\d+\.\d+$")
 _KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$")
 
@@ -50,7 +53,7 @@ class Spec:
 
 def read_specs(directories: Sequence[str] = DEFAULT_DIRECTORIES, root: str = "/") -> list[Spec]:
     """Every ``*.json`` and ``*.yaml`` file of the directories, in their order, then by name."""
-    specs = []
+    specs: list[Spec] = []
     seen = set()
     for directory in directories:
         below = os.path.join(root, directory.lstrip("/"))
@@ -59,10 +62,16 @@ def read_specs(directories: Sequence[str] = DEFAULT_DIRECTORIES, root: str = "/"
             continue
         seen.add(os.path.realpath(below))
         for name in sorted(os.listdir(below)):
-            if name.endswith((".json", ".yaml", ".yml")):
-                text = read_text(os.path.join(below, name)) or ""
-                specs.append(parse_spec(os.path.join(directory, name), text))
+            if name.endswith((".json", ".yaml", ".yml")) and len(specs) < _MOST_SPECS:
+                specs.append(_read(os.path.join(directory, name), os.path.join(below, name)))
     return mark_conflicts(specs)
+
+
+def _read(path: str, place: str) -> Spec:
+    try:
+        return parse_spec(path, read_text(place) or "")
+    except OSError as error:
+        return Spec(path, "invalid", f"cannot be read: {error.strerror or error}")
 
 
 def parse_spec(path: str, text: str) -> Spec:

@@ -18,6 +18,7 @@ from typing import Any, Callable
 
 from ..versions import at_least
 from .daemon_json import NEUTRAL
+from .daemon_keys import FEATURES
 
 _HOT = frozenset(
     (
@@ -65,11 +66,6 @@ _UNPROTECTED = frozenset(
         "fixed-cidr",
         "fixed-cidr-v6",
     )
-)
-
-# dockerd accepts any name here and does nothing with one it does not know.
-_FEATURES = frozenset(
-    ("buildkit", "cdi", "containerd-snapshotter", "containerd-migration", "time-namespaces")
 )
 
 
@@ -286,7 +282,7 @@ def judge(
             errors.append(f"features.cdi needs Docker 25.0.0 or newer, this is {version}")
         warnings.extend(
             f"features.{name}: no Docker release we know has it; dockerd will ignore it"
-            for name in sorted(set(features) - _FEATURES)
+            for name in sorted(set(features) - set(FEATURES))
         )
     return Judgement(tuple(errors), tuple(warnings))
 
