@@ -39,7 +39,10 @@ NAMESPACES = [CORE.rsplit("/", depth)[0] for depth in range(1, CORE.count("/") +
 
 # The importable names that are used of each dependency; nvidia-ml-py also installs an
 # `example.py` into everybody's way.
-MODULES = {"nvidia-ml-py": ("pynvml",)}
+MODULES = {"nvidia-ml-py": ("pynvml",), "pyyaml": ("yaml",)}
+# Compiled code that a dependency does without: PyYAML's `yaml` has a pure loader, and uses the
+# compiled one only where it can be imported.
+DISPENSABLE = ("yaml/_yaml.",)
 
 MAIN = b"""import sys
 
@@ -111,6 +114,8 @@ def dependency_files(directory: Path, modules: Modules) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for distribution, record in found.items():
         for name in _recorded(record):
+            if name.startswith(DISPENSABLE):
+                continue
             if not _travels(name, record.parent.name, modules[distribution]):
                 continue
             if name.endswith((".so", ".pyd")):

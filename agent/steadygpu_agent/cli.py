@@ -12,7 +12,34 @@ import pkgutil
 import sys
 from collections.abc import Sequence
 
-from steadygpu_agent import checkpoint, facts_command, mig, nccl, topo
+from steadygpu_agent import (
+    check,
+    checkpoint,
+    claim,
+    explain,
+    facts_command,
+    heal,
+    mig,
+    nccl,
+    rules_command,
+    topo,
+    verify_files,
+)
+
+# In the order of the help text.
+_COMMANDS = (
+    check,
+    explain,
+    rules_command,
+    facts_command,
+    topo,
+    mig,
+    nccl,
+    checkpoint,
+    claim,
+    heal,
+    verify_files,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,6 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A reader such as head went away. Python would complain once more when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141  # 128 + SIGPIPE, as a shell reports it
+    except KeyboardInterrupt:
+        return 130  # 128 + SIGINT
     return status
 
 
@@ -44,6 +73,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"steadygpu {version()}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (facts_command, topo, mig, nccl, checkpoint):
+    for command in _COMMANDS:
         command.register(commands)
     return parser

@@ -114,6 +114,14 @@ def test_compiled_dependencies_are_refused(tmp_path):
         build_zipapp.build(CHECKOUT, directory, MODULES)
 
 
+def test_compiled_code_that_a_dependency_does_without_stays_behind(tmp_path):
+    files = {"yaml/__init__.py": "", "yaml/_yaml.cpython-39-x86_64-linux-gnu.so": ""}
+    directory = dependency(tmp_path / "d", name="PyYAML", version="6.0.3", **files)
+    held = names(build_zipapp.build(CHECKOUT, directory, {"pyyaml": ("yaml",)}))
+    assert "yaml/__init__.py" in held
+    assert not [name for name in held if name.endswith(".so")]
+
+
 def test_a_missing_dependency_directory_says_how_to_make_it(tmp_path):
     with pytest.raises(build_zipapp.BuildError, match="pip install --target"):
         build_zipapp.build(CHECKOUT, tmp_path / "nowhere")
