@@ -21,7 +21,7 @@ STATE = Path("/var/lib/simgpu/state")
 PROFILES = library.HOME / "profiles"
 #: "wrong_library" is what a driver package upgrade without a reboot leaves: the module is older.
 OLDER_MODULE = "550.54.15"
-MODES = (*state.LIBRARY_MODES[1:], "wrong_library", "gpu_lost")
+MODES = (*state.LIBRARY_MODES[1:], "wrong_library", "uvm_missing", "gpu_lost")
 
 
 def main(arguments: list[str]) -> int:
@@ -67,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     fail.add_argument("mode", choices=MODES)
     fail.add_argument("gpu", nargs="?", type=int, help="index of the GPU, for gpu_lost")
     verb("clear", _clear, "end every failure")
+    verb("load-uvm", _load_uvm, "what nvidia-modprobe -u -c 0 does: nvidia_uvm and its nodes")
     return parser
 
 
@@ -163,8 +164,17 @@ def _fail(options: argparse.Namespace) -> None:
         state.set_value(current, f"gpu.{options.gpu}.lost", "1")
     elif options.mode == "wrong_library":
         current.settings["module"] = OLDER_MODULE
+    elif options.mode == "uvm_missing":
+        current.settings["uvm"] = "missing"
     else:
         current.settings["fail"] = options.mode
+    state.write(STATE, current)
+    _apply(current)
+
+
+def _load_uvm(_options: argparse.Namespace) -> None:
+    current = _current()
+    current.settings["uvm"] = "loaded"
     state.write(STATE, current)
     _apply(current)
 
@@ -172,6 +182,7 @@ def _fail(options: argparse.Namespace) -> None:
 def _clear(_options: argparse.Namespace) -> None:
     current = _current()
     current.settings["fail"] = "none"
+    current.settings["uvm"] = "loaded"
     current.settings["module"] = library.source().name.partition(".so.")[2]
     for gpu in current.gpus:
         gpu.values["lost"] = "0"

@@ -16,11 +16,12 @@ import os
 import shutil
 from pathlib import Path
 
-from .procfs import proc_driver_files
+from .procfs import proc_devices, proc_driver_files
 from .state import State
 
 CONTENT = Path("/run/simgpu")
 PROC_DRIVER = Path("/proc/driver")
+PROC_DEVICES = Path("/proc/devices")
 PCI_DEVICES = Path("/sys/bus/pci/devices")
 
 _MS_BIND = 4096
@@ -30,7 +31,7 @@ _ROOT_PREFIX = "/" + CONTENT.name + "/"
 
 
 def mount_all(state: State, *, module_loaded: bool) -> None:
-    """Show the GPUs in sysfs and, while the module counts as loaded, /proc/driver/nvidia."""
+    """Show the GPUs in sysfs and, while the module counts as loaded, what it shows in /proc."""
     for index, gpu in enumerate(state.gpus):
         identity = _identity(gpu.values)
         for name, text in identity.items():
@@ -42,6 +43,9 @@ def mount_all(state: State, *, module_loaded: bool) -> None:
         for name, text in proc_driver_files(state).items():
             _put(tree / name, text)
         _bind(tree, PROC_DRIVER)
+        # As it is at this moment: what another module registers later is not in it.
+        devices = proc_devices(PROC_DEVICES.read_text(encoding="ascii"), state)
+        _bind(_put(CONTENT / "proc-devices", devices), PROC_DEVICES)
 
 
 def unmount_all() -> None:

@@ -33,8 +33,9 @@ def wanted(state: State) -> dict[str, tuple[int, int]]:
     }
     nodes["nvidiactl"] = (MAJOR, CONTROL_MINOR)
     nodes["nvidia-modeset"] = (MAJOR, MODESET_MINOR)
-    nodes["nvidia-uvm"] = (uvm, 0)
-    nodes["nvidia-uvm-tools"] = (uvm, 1)
+    if state.uvm_loaded:
+        nodes["nvidia-uvm"] = (uvm, 0)
+        nodes["nvidia-uvm-tools"] = (uvm, 1)
     capabilities = int(state.settings.get("caps_major", "0"))
     if capabilities:
         for minor in (CONFIG_MINOR, MONITOR_MINOR):

@@ -27,6 +27,18 @@ def proc_driver_files(state: State) -> dict[str, str]:
     return files
 
 
+def proc_devices(existing: str, state: State) -> str:
+    """/proc/devices with the character devices that the driver's modules register."""
+    registered = {195: "nvidia"}
+    if state.uvm_loaded:
+        registered[int(state.settings["uvm_major"])] = "nvidia-uvm"
+    if int(state.settings.get("caps_major", "0")):
+        registered[int(state.settings["caps_major"])] = "nvidia-caps"
+    lines = [f"{major:3d} {name}" for major, name in sorted(registered.items())]
+    characters, separator, blocks = existing.partition("\nBlock devices:")
+    return characters.rstrip("\n") + "\n" + "\n".join(lines) + "\n" + separator + blocks
+
+
 def mig_minors() -> str:
     """The module's static table: which capability has which /dev/nvidia-caps/nvidia-cap<n>."""
     lines = ["config 1", "monitor 2"]

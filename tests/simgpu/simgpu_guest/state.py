@@ -13,6 +13,7 @@ One fact a line, blank-separated; `#` starts a comment. nvml/state.c reads the s
     module VERSION                     version of the "kernel module"
     cuda NUMBER                        12040 = CUDA 12.4
     uvm_major NUMBER                   character major of /dev/nvidia-uvm
+    uvm loaded|missing                 whether the "module" nvidia_uvm is there; only the guest asks
     caps_major NUMBER                  character major of /dev/nvidia-caps/*, 0: no such nodes
     boot ID                            optional, this boot's identity instead of the kernel's
     gpu INDEX KEY VALUE                one line per key, GPU_KEYS
@@ -87,6 +88,11 @@ class State:
     gpus: list[Gpu] = field(default_factory=list)
     #: What follows the word `holder` on its lines.
     holders: list[str] = field(default_factory=list)
+
+    @property
+    def uvm_loaded(self) -> bool:
+        """Does the module nvidia_uvm count as loaded?"""
+        return self.settings.get("uvm", "loaded") == "loaded"
 
     def addresses(self) -> list[str]:
         """PCI addresses of the GPUs, in index order."""

@@ -46,6 +46,8 @@ def _install_command(output: Path) -> None:
         _put(home / path.relative_to(SOURCES), path.read_text(encoding="utf-8"))
     wrapper = (SOURCES / "simgpu_guest/simgpu.sh").read_text(encoding="utf-8")
     _put(output / "usr/local/sbin/simgpu", wrapper, mode=0o755)
+    modprobe = (SOURCES / "simgpu_guest/nvidia-modprobe.sh").read_text(encoding="utf-8")
+    _put(output / "usr/bin/nvidia-modprobe", modprobe, mode=0o755)
 
 
 def _enable(output: Path, unit: str) -> None:

@@ -237,3 +237,16 @@ def test_a_machine_that_is_no_lab_is_refused(tmp_path: Path) -> None:
     (tmp_path / "sys/module/nvidia").mkdir(parents=True)
     with pytest.raises(lab.NotALabError, match="a real nvidia kernel module is loaded"):
         lab.require(tmp_path)
+
+
+def test_proc_devices_shows_what_the_modules_register_and_keeps_the_rest(sources: Path) -> None:
+    kernel = "Character devices:\n  1 mem\n 10 misc\n\nBlock devices:\n254 virtblk\n"
+    dgx = built(sources, "dgx-a100")
+    shown = procfs.proc_devices(kernel, dgx)
+    characters, _separator, blocks = shown.partition("\nBlock devices:")
+    assert f"{dgx.settings['uvm_major']} nvidia-uvm\n" in characters + "\n"
+    assert " 10 misc" in characters
+    assert blocks == "\n254 virtblk\n"
+    dgx.settings["uvm"] = "missing"
+    assert "nvidia-uvm" not in procfs.proc_devices(kernel, dgx)
+    assert "nvidia-uvm" not in nodes.wanted(dgx)
