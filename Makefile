@@ -43,6 +43,7 @@ $(LANES): deps
 
 sweep: deps ## every cut, and the stories that are longer than a lane may take
 	@pytest -q --numprocesses 2 -m sweep tests/cuts
+	@STEADYGPU_FUZZ_SECONDS=300 pytest -q tests/fuzz
 	@STORIES=sweep .ci/lanes/integration
 
 bench: deps agent ## measure what docs/ states, on lab hosts
@@ -58,8 +59,9 @@ build: deps ## build the collection artifact, the agent inside
 installed: deps ## build it and install it under build/installed, as Molecule tests it
 	@.ci/build --install
 
-readmes: deps ## write the roles' README files from their argument_specs
+readmes: deps ## write what is generated: the roles' README files, the pages of rules and versions
 	@python .ci/role_readme.py
+	@python .ci/rule_docs.py
 
 locks: deps ## write every requirements-*.lock anew from its .in file
 	@.ci/locks
