@@ -11,13 +11,13 @@ from typing import Any
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback import model, view
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.difference import (
     compare,
-    redact,
     show_text,
 )
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.difference.show_text import (
     visible,
 )
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.storage.store import Store
+from ansible_collections.steadygpu.host.plugins.module_utils.secrets import redact
 from steadygpu_agent.table import table
 
 

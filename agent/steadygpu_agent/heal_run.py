@@ -13,7 +13,6 @@ import sys
 from collections.abc import Sequence
 
 from ansible_collections.steadygpu.host.plugins.module_utils.checks.model import Finding, Severity
-from ansible_collections.steadygpu.host.plugins.module_utils.checks.output import mask
 from ansible_collections.steadygpu.host.plugins.module_utils.checks.output.as_json import masked
 from ansible_collections.steadygpu.host.plugins.module_utils.heal import healing
 from ansible_collections.steadygpu.host.plugins.module_utils.heal.model import (
@@ -26,6 +25,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.heal.model import (
     Step,
 )
 from ansible_collections.steadygpu.host.plugins.module_utils.heal.plan import UnknownStepError
+from ansible_collections.steadygpu.host.plugins.module_utils.secrets import mask
 
 # What a rule finds that a kind of steps is about; it is not said twice.
 _SAME = {

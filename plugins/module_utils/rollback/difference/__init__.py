@@ -5,6 +5,6 @@
 """What differs between two states, and how it is shown without showing a secret.
 
 - ``compare`` asks for it, ``diff`` finds it in files and ``diff_parts`` in all else.
-- ``redact`` stands in front of every text and finds secrets with ``secret_spans``.
+- ``secrets.redact`` stands in front of every text.
 - ``show_text`` and ``show_html`` show it.
 """

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ...secrets import redact
 from .. import scope
 from ..model import ABSENT, Area, Change, Difference, Entry, Left, RollbackError, State
 from ..observation.package_names import never_alone
-from . import diff_parts, redact
+from . import diff_parts
 from .diff_parts import ADDED, CHANGED, REMOVED
 
 Content = Callable[[str], "bytes | None"]

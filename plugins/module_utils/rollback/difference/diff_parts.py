@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from ...mig import render, targets
 from ...mig.model import MigError
+from ...secrets import redact
 from ..model import Change, PackageState, State, UnitState
-from . import redact
 
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from typing import IO
 
 from ...atomic import fsync_directory
+from ...secrets import redact
 from .. import codec, scope
-from ..difference import redact
 from ..model import Checkpoint, NewerStoreError, RollbackError
 from ..observation.files import MOST_BYTES
 from . import documents, json_fields, schema
@@ -42,7 +42,7 @@ def export(store: Store, selector: str, path: str, secrets: bool = True) -> list
     """Write a checkpoint to the file ``path`` (mode 0600); the paths whose contents are not in it.
 
     Without ``secrets`` these are all files that may hold one: those of secret areas, and those in
-    which :mod:`..difference.redact` finds something to hide. That they were there, their mode,
+    which :mod:`...secrets.redact` finds something to hide. That they were there, their mode,
     owner, size and digest, and all that is not a file's content is in the archive all the same.
 
     Raises RollbackError, also for damaged content, and leaves the old file.

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.steadygpu.host.plugins.module_utils.rollback.difference.redact import (
+from ansible_collections.steadygpu.host.plugins.module_utils.secrets.redact import (
     CHANGED,
     HIDDEN,
     phrase,

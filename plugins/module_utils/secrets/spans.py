@@ -17,41 +17,31 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-Span = tuple[int, int]
+from .names import HARMLESS, NAME, STRONG, WEAK, secret_name
+from .tokens import BEGINNING
 
-# A key with one of these in its name never shows its value. Look-arounds keep bypass, passthrough
-# and author in sight.
-_STRONG = (
-    r"(?:(?i:passw(?:or)?d|passphrase|passcode|secret|token|credential|cookie|bearer|webhook)"
-    r"|(?<![Bb]y)(?<![Bb]Y)(?i:pass)(?![a-z]|[-_ ]?[Tt]hrough|THROUGH)"
-    r"|(?<![A-Za-z])(?i:pwd|creds?|psk|jwt|dsn)(?![a-z])"
-    r"|(?i:auth)(?!(?i:or(?!i[sz]))))"
-)
-# Keys may be paths to keys, key types and counts: such a value is shown, see _harmless.
-_WEAK = r"(?i:keys?)(?![a-z])"
-_NAME = re.compile(f"(?P<strong>{_STRONG})|{_WEAK}")
-_STRONG_NAME = re.compile(_STRONG)
+Span = tuple[int, int]
 
 # Words that a value follows after nothing but a space, as in netrc and apt's auth.conf.
 _WORDS = r"(?i:password|passwd|passphrase|secret|token|api[-_]?key|credentials?|bearer)"
 _SPACED = re.compile(rf"(?<![\w.]){_WORDS}[\"']?[ \t]+(?=[^\s=:])")
 # --token VALUE, also as two elements of a list.
 _OPTION = re.compile(
-    rf"(?<![\w-])--?[\w.-]*(?:{_STRONG}|{_WEAK})[\w.-]*[\"']?(?:[ \t]*,[ \t]*|[ \t]+)(?=[^\s=:])"
+    rf"(?<![\w-])--?[\w.-]*(?:{STRONG}|{WEAK})[\w.-]*[\"']?(?:[ \t]*,[ \t]*|[ \t]+)(?=[^\s=:])"
 )
 # Password "x"; as in apt.conf.
-_QUOTED = re.compile(rf"(?:{_STRONG}|{_WEAK})[\w.-]*[\"']?[ \t]+(?=[\"'])")
+_QUOTED = re.compile(rf"(?:{STRONG}|{WEAK})[\w.-]*[\"']?[ \t]+(?=[\"'])")
 # As a directive: requirepass VALUE; Acquire::http::Password VALUE;
 _FIRST = re.compile(r"\s*[\"']?(?P<word>[\w.:-]*[\w.-])[\"']?[ \t]+(?=[^\s=:])")
 _USER_OPTION = re.compile(r"(?<![\w-])(?:-u|--user|--proxy-user)[= \t]+[\"']?(?=[^\s:]+:)")
 _LOGIN = re.compile(r"\blogin\b.*?[ \t]-p[ \t]*(?=\S)")
 # The value stands on the next line: a list of arguments, netrc, a long YAML key.
 _NEXT_LINE = re.compile(
-    rf"^(?:\s*[-?]?\s*[\"']?--?[\w.-]*(?:{_STRONG}|{_WEAK})[\w.-]*|\s*\?\s.*(?:{_STRONG}|{_WEAK}).*"
+    rf"^(?:\s*[-?]?\s*[\"']?--?[\w.-]*(?:{STRONG}|{WEAK})[\w.-]*|\s*\?\s.*(?:{STRONG}|{WEAK}).*"
     rf"|(?!\s*#).*(?<![\w.-]){_WORDS})[\"']?\s*,?\s*$"
 )
 # name: API_TOKEN, with value: … on the line before or behind it.
-_NAMED = re.compile(rf"(?i:name|key|id)[\"']?\s*[:=]\s*[\"']?[\w.-]*(?:{_STRONG}|{_WEAK})")
+_NAMED = re.compile(rf"(?i:name|key|id)[\"']?\s*[:=]\s*[\"']?[\w.-]*(?:{STRONG}|{WEAK})")
 _VALUE = re.compile(r"^[\s#-]*[\"']?(?i:values?|data)[\"']?\s*[:=][ \t]*(?=\S)")
 
 _HEADING = re.compile(r"^\s*\[\[?(?P<name>[^\[\]=]*|.*[\"'].*)\]\]?\s*(?:[#;].*)?$")
@@ -65,49 +55,23 @@ _PEM = re.compile(
     re.DOTALL,
 )
 _AUTHORITY = re.compile(r"(?<=://)[^\s\"'`<>]{0,4096}@")
+# A text that is a URL and nothing else may have blanks in its password.
+_BLANK_IN_URL = re.compile(r"[\w+.-]+://(?P<value>[^\s/@]*:[^@\n]*)@[^\s@]+$")
 _USERINFO = re.compile(
     r"(?<![^\s\"'=,;(\[{])[^\s\"'=/:@,;()<>\[\]{}]{1,256}:(?!//)[^\s\"'@]{1,1024}(?=@[\w\[])"
 )
 _SCHEME = re.compile(r"(?i:\b(?:bearer|basic)[ \t]+)(?P<value>[\w.~+/=-]{8,})")
-# Tokens that tell what they are: NGC, GitHub, GitLab, Hugging Face, Docker Hub, AWS, Slack, JWT,
-# and hashes of passwords.
+# Short forms of them, and hashes of passwords.
 _SHAPES = re.compile(
     r"nvapi-[\w-]+|gh[opsur]_\w+|github_pat_\w+|glpat-[\w-]+|\bhf_\w{8,}|dckr_[a-z]+_[\w-]+"
     r"|\bAKIA[A-Z0-9]{12,}|\bxox[a-z]-[\w-]+|\bsk-[\w-]{16,}|\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?"
     r"|\$(?:2[aby]|[156y]|argon2\w*|pbkdf2[\w-]*)\$[^\s\"':]+"
 )
 
-_HARMLESS = re.compile(
-    r"(?i:true|false|yes|no|on|off|none|null|\d{1,4}"
-    r"|(?:https?|file)://[\w./%~:-]*|/[\w./+-]*\.(?:pem|key|crt|cert|cer|gpg|asc|conf|json|d)|/etc/[\w./-]*)"
-)
 # A line no person wrote. If a name is in it, all behind that name is hidden.
 _LONG = 8192
 _QUOTES = "\"'"
 _CLOSING = {"{": "}", "[": "]", "(": ")"}
-
-# Files that hold nothing but a key, and forms whose name says nothing of their whole content.
-_KEY_FILE = re.compile(r"(?i:\.(?:key|p12|pfx|jks|keytab|token|secret)|/id_[a-z0-9]+|netrc)$")
-_FORM = re.compile(
-    r"(?i:\.(?:conf|cfg|ini|json|toml|ya?ml|xml|env|list|sources|repo|service|socket|timer|path"
-    r"|slice|mount|target|rules|sh|py|html?|md))$"
-)
-
-
-def whole_file_is_secret(path: str) -> bool:
-    """Does the name of a file say that all of it is one secret, as ``registry.token`` does?"""
-    name = "/" + path.rpartition("/")[2]
-    if _KEY_FILE.search(name):
-        return True
-    return bool(_STRONG_NAME.search(name)) and not _FORM.search(name)
-
-
-def secret_name(name: str, value: str) -> bool:
-    """Is the value of this key secret?"""
-    found = _NAME.search(name)
-    if found is None or not value.strip():
-        return False
-    return bool(_STRONG_NAME.search(name)) or not _HARMLESS.fullmatch(value.strip())
 
 
 def spans(text: str) -> list[Span]:
@@ -121,16 +85,25 @@ def spans(text: str) -> list[Span]:
     return _text_spans(text)
 
 
-def _text_spans(text: str) -> list[Span]:
+def by_form(text: str) -> list[Span]:
+    """What its form alone gives away: keys, tokens, passwords in URLs. For our own sentences."""
     found: list[Span] = [match.span() for match in _PEM.finditer(text)]
     found.extend(match.span() for match in _SHAPES.finditer(text))
+    found.extend(match.span() for match in BEGINNING.finditer(text))
     found.extend(match.span("value") for match in _SCHEME.finditer(text))
     found.extend(match.span() for match in _USERINFO.finditer(text))
     for match in _AUTHORITY.finditer(text):
         # An image's digest follows an @ too, but no colon stands before its first slash.
         if re.match(r"[^/]*[:@]", match.group()):
             found.append((match.start(), match.end() - 1))
-    found.extend(_Lines(text).spans())
+    return _not_empty(text, found)
+
+
+def _text_spans(text: str) -> list[Span]:
+    return _not_empty(text, [*by_form(text), *_Lines(text).spans()])
+
+
+def _not_empty(text: str, found: Iterable[Span]) -> list[Span]:
     return merged(
         (start, start + len(text[start:end].rstrip()))
         for start, end in found
@@ -166,14 +139,14 @@ class _Lines:
             line = text[position:end]
             heading = _HEADING.match(line)
             if heading:
-                inside_secret = bool(_NAME.search(heading["name"]))
+                inside_secret = bool(NAME.search(heading["name"]))
                 position = end + 1
                 continue
             starts = self._values(line, inside_secret)
             beside = _VALUE.match(line)
             if named and beside:
                 starts.append(beside.end())
-            short = len(line) <= _LONG and _NAME.search(line) is not None
+            short = len(line) <= _LONG and NAME.search(line) is not None
             named = short and _NAMED.search(line) is not None
             if value_before and named:
                 yield value_before
@@ -197,21 +170,21 @@ class _Lines:
     @staticmethod
     def _values(line: str, inside_secret: bool) -> list[int]:
         """Where secret values begin in a line."""
-        named = _NAME.search(line)
+        named = NAME.search(line)
         if named and len(line) > _LONG:
             return [named.end()]
         starts: list[int] = []
         if inside_secret and line.strip() and not re.match(r"\s*[#;]", line):
             separator = re.search(r"[=:]", line)
             starts.append(separator.end() if separator else 0)
-        for name in _NAME.finditer(line):
+        for name in NAME.finditer(line):
             separator = _SEPARATOR.search(line, name.end())
             if separator is None:
                 break
             if not name["strong"] and re.search(r"\s\S", line[name.end() : separator.start()]):
                 continue  # "when a key is pressed:" is no key.
             value = line[separator.end() :].strip(" \t\"',;")
-            if name["strong"] or not _HARMLESS.fullmatch(value):
+            if name["strong"] or not HARMLESS.fullmatch(value):
                 starts.append(separator.end())
                 break
         rules = (_SPACED, _OPTION, _QUOTED) if named else ()
@@ -220,7 +193,7 @@ class _Lines:
             if match:
                 starts.append(match.end())
         first = named and _FIRST.match(line)
-        if first and _NAME.search(first["word"]):
+        if first and NAME.search(first["word"]):
             starts.append(first.end())
         return [start + len(line[start:]) - len(line[start:].lstrip()) for start in starts]
 
@@ -300,7 +273,7 @@ class _Lines:
 
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
-_OPTION_ELEMENT = re.compile(rf"--?[\w.-]*(?:{_STRONG}|{_WEAK})[\w.-]*")
+_OPTION_ELEMENT = re.compile(rf"--?[\w.-]*(?:{STRONG}|{WEAK})[\w.-]*")
 _NAME_KEYS = frozenset({"name", "key", "id", "variable"})
 
 
@@ -345,11 +318,11 @@ class _Json:
             self._string(index, False, "")
             key = str(json.loads(self._raw(index)))
             start = index + 2  # behind the colon
-            index = self._value(start, bool(_NAME.search(key)), key)
+            index = self._value(start, bool(NAME.search(key)), key)
             if key.lower() in ("value", "values", "data"):
                 values.append(start)
             elif key.lower() in _NAME_KEYS and self._raw(start)[0] == '"':
-                named = named or bool(_NAME.search(self._raw(start)))
+                named = named or bool(NAME.search(self._raw(start)))
             if self._raw(index) == ",":
                 index += 1
         for start in values if named else ():
@@ -372,6 +345,9 @@ class _Json:
             self._found.append((start + 1, end - 1))
             return
         inside = spans(value)
+        blank = _BLANK_IN_URL.match(value)
+        if blank:
+            inside = merged((*inside, blank.span("value")))
         if value != self._text[start + 1 : end - 1] and inside:
             # With escapes in it the places differ.
             self._found.append((start + 1, end - 1))

@@ -4,7 +4,7 @@
 
 """Texts without their secrets, in front of everything that is shown. Pure.
 
-What is secret :mod:`.secret_spans` finds, by the names of keys and by the looks of values, in
+What is secret :mod:`.spans` finds, by the names of keys and by the looks of values, in
 JSON, TOML, YAML, INI, systemd, environment and apt files. A secret becomes ``<redacted>``, on
 however many lines it stood; one that changed is ``<redacted, changed>`` where a diff adds it.
 """
@@ -16,7 +16,7 @@ import difflib
 import re
 from collections.abc import Sequence
 
-from . import secret_spans
+from . import names, spans
 
 HIDDEN = "<redacted>"
 CHANGED = "<redacted, changed>"
@@ -40,7 +40,7 @@ def phrase(text: str) -> str:
 
 def value(name: str, text: str) -> str:
     """The value of the setting ``name``."""
-    return HIDDEN if secret_spans.secret_name(name, text) else phrase(text)
+    return HIDDEN if names.secret_name(name, text) else phrase(text)
 
 
 def unified(path: str, before: str, after: str) -> tuple[str, ...]:
@@ -54,15 +54,27 @@ def unified(path: str, before: str, after: str) -> tuple[str, ...]:
     return tuple(_shown(found))
 
 
+def pair(path: str, before: str, after: str) -> tuple[str, str]:
+    """Both texts of a file for somebody who compares them himself, as Ansible does.
+
+    A secret in ``after`` that ``before`` has not is ``<redacted, changed>``.
+    """
+    hider = _Hider(path, before, after)
+    old, new = hider.mark(before), hider.mark(after)
+    known = set(_MARK.findall(old))
+    shown = _MARK.sub(lambda found: HIDDEN if found[1] in known else CHANGED, new)
+    return _MARK.sub(HIDDEN, old), shown
+
+
 class _Hider:
     """Replaces the secrets of some texts, and the same secrets wherever else they stand in them."""
 
     def __init__(self, path: str, *texts: str) -> None:
-        self._whole = secret_spans.whole_file_is_secret(path)
+        self._whole = names.whole_file_is_secret(path)
         self._numbers: dict[str, int] = {}
         values: set[str] = set()
         for text in texts:
-            for word in secret_spans.values(text, secret_spans.spans(text)):
+            for word in spans.values(text, spans.spans(text)):
                 values.update((word, base64.b64encode(word.encode()).decode().rstrip("=")))
         # Long ones first: one may be a part of another.
         ordered = sorted(values, key=lambda one: (-len(one), one))
@@ -73,12 +85,12 @@ class _Hider:
         text = text.replace(_OPEN, "\ufffd").replace(_CLOSE, "\ufffd")
         if self._whole:
             return self._number(text) if text.strip() else text
-        found = list(secret_spans.spans(text))
+        found = list(spans.spans(text))
         if self._again is not None:
             found.extend(match.span() for match in self._again.finditer(text))
         parts: list[str] = []
         position = 0
-        for start, end in secret_spans.merged(found):
+        for start, end in spans.merged(found):
             parts.extend((text[position:start], self._number(text[start:end])))
             position = end
         return "".join((*parts, text[position:]))
