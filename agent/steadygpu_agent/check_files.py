@@ -25,6 +25,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.checks.host import 
 from ansible_collections.steadygpu.host.plugins.module_utils.checks.inspection import Inspected
 from ansible_collections.steadygpu.host.plugins.module_utils.checks.model import Position, Problem
 from ansible_collections.steadygpu.host.plugins.module_utils.checks.readers import kinds
+from ansible_collections.steadygpu.host.plugins.module_utils.evidence import walk
 
 STDIN = "-"
 # A file of 2 MiB takes seconds where PyYAML has no C library; a lab host is 8 times slower.
@@ -32,14 +33,6 @@ DEADLINE_S = 30.0
 # Below this, workers cost more than they save.
 _WORTH_WORKERS = 40
 _MOST_WORKERS = 8
-# Directories of tools and of others' code: nobody repairs what is in them.
-_NEVER_ENTERED = frozenset(
-    (
-        *(".git", ".hg", ".svn", "node_modules", "site-packages", "vendor", ".terraform"),
-        *(".venv", "venv", ".tox", ".nox", "__pycache__", ".cache", ".ansible"),
-        *(".mypy_cache", ".ruff_cache", ".pytest_cache"),
-    )
-)
 
 
 class _LateError(BaseException):
@@ -72,11 +65,15 @@ def gather(paths: Sequence[str], only_known: bool = False) -> tuple[list[Source]
     """
     sources: dict[str, Source] = {}  # by the absolute path: a file is judged once
     problems: list[Problem] = []
+
+    def unlisted(folder: str, why: str) -> None:
+        problems.append(Problem(Position(folder), f"cannot be listed: {why}"))
+
     for path in paths:
         if path == STDIN:
             sources.setdefault(path, Source(path))
         elif os.path.isdir(path):
-            for found in _walk(path, problems):
+            for found in walk.below(path, unlisted):
                 sources.setdefault(os.path.abspath(found), Source(found, given=False))
         elif os.path.lexists(path):
             # A link to nothing, or in a circle, is told by the system's own words when it is read.
@@ -84,28 +81,6 @@ def gather(paths: Sequence[str], only_known: bool = False) -> tuple[list[Source]
         else:
             problems.append(Problem(Position(path), "there is no such file"))
     return list(sources.values()), problems
-
-
-def _walk(folder: str, problems: list[Problem]) -> Iterator[str]:
-    waiting = [folder]
-    while waiting:
-        here = waiting.pop()
-        try:
-            with os.scandir(here) as listed:
-                entries = sorted(listed, key=lambda entry: entry.name)
-        except OSError as error:
-            problems.append(Problem(Position(here), f"cannot be listed: {error.strerror}"))
-            continue
-        below = []
-        for entry in entries:
-            path = os.path.normpath(os.path.join(here, entry.name))
-            with contextlib.suppress(OSError):
-                if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in _NEVER_ENTERED:
-                        below.append(path)
-                elif kinds.walked(path) and entry.is_file():
-                    yield path
-        waiting.extend(reversed(below))
 
 
 def load(source: Source) -> Text:

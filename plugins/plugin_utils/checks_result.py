@@ -14,8 +14,8 @@ from ansible_collections.steadygpu.host.plugins.module_utils.checks.costs import
 from ansible_collections.steadygpu.host.plugins.module_utils.checks.host import HostView
 from ansible_collections.steadygpu.host.plugins.module_utils.checks.live import Verdict
 from ansible_collections.steadygpu.host.plugins.module_utils.checks.model import Finding, Severity
-from ansible_collections.steadygpu.host.plugins.module_utils.checks.output import mask
 from ansible_collections.steadygpu.host.plugins.module_utils.checks.output.as_json import masked
+from ansible_collections.steadygpu.host.plugins.module_utils.secrets import mask
 
 _WIDTH = 110
 _NEVER = "never"

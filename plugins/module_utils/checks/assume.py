@@ -24,8 +24,8 @@ class Assumptions:
     """A patch for a :class:`HostView`.
 
     ``versions`` go over those known, ``implied`` only beside them. ``fields`` are fields of the
-    view. ``gpus`` replaces the GPUs; ``mig`` has MIG profiles by GPU index and adds what is
-    missing of GPUs.
+    view. ``gpus`` replaces the GPUs; ``mig`` has MIG profiles by GPU index, ``uuids`` the UUID of
+    each GPU and those of its MIG devices; both add what is missing of GPUs.
     """
 
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -33,12 +33,15 @@ class Assumptions:
     fields: Mapping[str, Any] = field(default_factory=dict)
     gpus: tuple[Gpu, ...] | None = None
     mig: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    uuids: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _VERSION = re.compile(r"(?:\d+:)?v?\d[\w.+~:-]*\Z")
 _GPUS = re.compile(r"(\d{1,3})(?:\s*x\s*(\S.*))?\Z")
 _PROFILE = re.compile(r"(?:\d+c\.)?\d+g\.\d+gb(?:\+[a-z.]+)*\Z")
+_UUID = re.compile(r"(GPU|MIG)-[0-9a-fA-F-]{8,40}\Z")
+_NO_LINUX = ("windows", "macos", "darwin", "linux", "freebsd")
 _KEY = re.compile(r"\s*([A-Za-z_]\w*)\s*=")
 
 
@@ -54,7 +57,11 @@ def _word(text: str) -> str:
 
 
 def _os(text: str) -> str:
-    return " ".join(text.lower().split())
+    """A Linux distribution as os-release names it; an engine of another system is none of ours."""
+    name, _blank, release = " ".join(text.lower().split()).partition(" ")
+    if not re.fullmatch(r"[a-z][a-z0-9._-]*", name) or name in _NO_LINUX:
+        raise AssumeError("wanted is a Linux distribution and its release such as debian 12")
+    return f"{name} {release}".strip()
 
 
 def _words(text: str) -> frozenset[str]:
@@ -127,7 +134,7 @@ _FIELDS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "cmdline": ("cmdline", _word),
 }
 
-KEYS: tuple[str, ...] = tuple(sorted({*TITLES, *_FIELDS, "gpus", "mig"}))
+KEYS: tuple[str, ...] = tuple(sorted({*TITLES, *_FIELDS, "gpus", "mig", "uuids"}))
 
 
 def parse(text: str) -> Assumptions:
@@ -157,6 +164,7 @@ def from_mapping(values: Mapping[str, Any]) -> Assumptions:
     fields: dict[str, Any] = {}
     gpus: tuple[Gpu, ...] | None = None
     mig: dict[int, tuple[str, ...]] = {}
+    uuids: tuple[tuple[str, tuple[str, ...]], ...] = ()
     for key, given in values.items():
         value = str(given).strip()
         if not value:
@@ -166,9 +174,13 @@ def from_mapping(values: Mapping[str, Any]) -> Assumptions:
                 gpus = _read_gpus(value)
             elif key == "mig":
                 mig = _read_mig(value)
+            elif key == "uuids":
+                uuids = _read_uuids(value)
             elif key in _FIELDS:
                 name, read = _FIELDS[key]
                 fields[name] = read(value)
+            elif key == "cgroup":
+                versions[key] = _one_of("1", "2")(value.lower().removeprefix("v"))
             elif key in TITLES:
                 versions[key] = _version(value)
             else:
@@ -179,7 +191,7 @@ def from_mapping(values: Mapping[str, Any]) -> Assumptions:
         fields["cpus"] = ",".join(fields["nodes"].values())
     # Who names one Docker means its client too, unless that is known to be another.
     implied = {"docker_cli": versions["docker"]} if "docker" in versions else {}
-    return Assumptions(versions, implied, fields, gpus, mig)
+    return Assumptions(versions, implied, fields, gpus, mig, uuids)
 
 
 def apply(host: HostView, assumed: Assumptions) -> HostView:
@@ -187,6 +199,8 @@ def apply(host: HostView, assumed: Assumptions) -> HostView:
     gpus = host.gpus if assumed.gpus is None else assumed.gpus
     if assumed.mig:
         gpus = _with_mig(gpus or (), assumed.mig)
+    if assumed.uuids:
+        gpus = _with_uuids(gpus or (), assumed.uuids)
     fields = dict(assumed.fields)
     if gpus and not host.vendors and "vendors" not in fields:
         fields["vendors"] = frozenset({"nvidia"})
@@ -225,6 +239,37 @@ def _read_mig(text: str) -> dict[int, tuple[str, ...]]:
             raise AssumeError("wanted is GPU:PROFILE+PROFILE such as 0:1g.10gb+2g.20gb")
         found[int(gpu)] = names
     return found
+
+
+def _read_uuids(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """In the order of ``nvidia-smi -L``: each GPU, and behind it its MIG devices."""
+    found: list[tuple[str, list[str]]] = []
+    for uuid in (part.strip() for part in text.split("+")):
+        match = _UUID.match(uuid)
+        if not match or (match.group(1) == "MIG" and not found):
+            raise AssumeError("wanted is GPU-…+MIG-…+GPU-… in the order of nvidia-smi -L")
+        if match.group(1) == "GPU":
+            found.append((uuid, []))
+        else:
+            found[-1][1].append(uuid)
+    return tuple((gpu, tuple(devices)) for gpu, devices in found)
+
+
+def _with_uuids(
+    gpus: tuple[Gpu, ...], uuids: tuple[tuple[str, tuple[str, ...]], ...]
+) -> tuple[Gpu, ...]:
+    by_index = {gpu.index: gpu for gpu in gpus}
+    for index, (uuid, devices) in enumerate(uuids):
+        gpu = replace(by_index.get(index, Gpu(index=index)), uuid=uuid)
+        if devices:
+            profiles = [device.profile for device in gpu.mig_devices] + [""] * len(devices)
+            named = tuple(
+                MigDevice(at, name, profile)
+                for at, (name, profile) in enumerate(zip(devices, profiles))
+            )
+            gpu = replace(gpu, mig=True, mig_pending=True, mig_devices=named)
+        by_index[index] = gpu
+    return tuple(by_index[index] for index in sorted(by_index))
 
 
 def _with_mig(gpus: tuple[Gpu, ...], mig: Mapping[int, tuple[str, ...]]) -> tuple[Gpu, ...]:

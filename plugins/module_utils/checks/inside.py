@@ -39,3 +39,10 @@ def values(tree: Any, *path: str) -> list[Any]:
 def words(tree: Any, *path: str) -> list[str]:
     """The texts in the list at a path."""
     return [entry for entry in values(tree, *path) if isinstance(entry, str)]
+
+
+def text_at(evidence: Any, path: str) -> str | None:
+    """The text of a file of the host; None where it was not read. /var/run is /run."""
+    texts = mapping(evidence, "texts")
+    found = texts.get(path, texts.get(path.removeprefix("/var")))
+    return found if isinstance(found, str) else None

@@ -9,18 +9,16 @@ Every face (the command, the module, the tests) goes this way, so that all say t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 from .host import HostView
-from .judge import judge
-from .model import Finding, Problem, Reading, Rule
+from .judge import judge, judge_documents
+from .model import Finding, Problem, Reading
 from .readers import kinds
 from .readers.ignores import IgnoreComment, read_ignores, without_ignored
 from .refine import refine
-from .registry import all_rules
 
 # Files of these kinds say how the host is, and are read before the others are judged.
 DESCRIBE_THE_HOST = frozenset(
@@ -42,11 +40,6 @@ class Inspected:
     ignored: int = 0
 
 
-@lru_cache(maxsize=1)
-def _rules_of_files() -> Mapping[str, Rule]:
-    return {name: rule for name, rule in all_rules().items() if rule.reads is not HostView}
-
-
 def read(
     text: str,
     file: str,
@@ -62,7 +55,7 @@ def read(
 def conclude(reading: Reading, file: str, kind: str | None, host: HostView) -> Inspected:
     """What the rules say of a text that was read. The host itself is not judged here."""
     comments = [d for d in reading.documents if isinstance(d, IgnoreComment)]
-    found = judge(reading.documents, host, _rules_of_files())
+    found = judge_documents(reading.documents, host)
     left, ignored = without_ignored(found, comments)
     return Inspected(file, kind, tuple(left), reading.problems, ignored)
 

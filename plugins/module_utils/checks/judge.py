@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from .host import HostView
@@ -21,16 +22,36 @@ def judge(
 
     ``host`` is itself a document: rules that read :class:`HostView` judge it when it is live.
     """
-    known = all_rules() if rules is None else rules
     everything = [*documents, *([host] if host.live else [])]
-    found = [
+    if rules is None:
+        return judge_documents(everything, host)
+    return _judged(everything, host, lambda kind: _reading(kind, rules))
+
+
+def judge_documents(documents: Iterable[Any], host: HostView) -> list[Finding]:
+    """The same of documents only: rules that read the host find nothing to judge."""
+    return _judged(documents, host, _all_reading)
+
+
+def _judged(
+    documents: Iterable[Any], host: HostView, reading: Callable[[type], Iterable[Rule]]
+) -> list[Finding]:
+    found = {
         finding
-        for document in everything
-        for rule in known.values()
-        if isinstance(document, rule.reads)
+        for document in documents
+        for rule in reading(type(document))
         for finding in _apply(rule, document, host)
-    ]
-    return sorted(set(found), key=lambda f: (-f.severity, f.at, f.rule))
+    }
+    return sorted(found, key=lambda f: (-f.severity, f.at, f.rule))
+
+
+@lru_cache(maxsize=128)
+def _all_reading(kind: type) -> tuple[Rule, ...]:
+    return _reading(kind, all_rules())
+
+
+def _reading(kind: type, rules: Mapping[str, Rule]) -> tuple[Rule, ...]:
+    return tuple(rule for rule in rules.values() if issubclass(kind, rule.reads))
 
 
 def _apply(rule: Rule, document: Any, host: HostView) -> Iterator[Finding]:

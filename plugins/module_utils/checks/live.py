@@ -6,14 +6,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from . import facts_host, inspection
 from .host import HostView
-from .model import Finding, Position, Problem
+from .model import Finding, Position, Problem, Severity
 from .readers import kinds
+from .registry import all_rules
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,22 @@ def judge_host(
         inspection.conclude(reading, path, kind_of[path], host)
         for path, reading in readings.items()
     ]
-    found = {*inspection.inspect_host(host), *(f for one in told for f in one.findings)}
+    of_files = [finding for one in told for finding in one.findings]
+    found = {*_not_told(inspection.inspect_host(host), of_files), *of_files}
     return Verdict(
         findings=tuple(sorted(found, key=lambda f: (-f.severity, f.at, f.rule))),
         unusable=(*left_out, *(problem for one in told for problem in one.problems)),
         host=host,
     )
+
+
+def _not_told(of_host: Iterable[Finding], of_files: Iterable[Finding]) -> Iterator[Finding]:
+    """Findings on the host that none on a file of it says at least as gravely."""
+    told: dict[str, Severity] = {}
+    for finding in of_files:
+        told[finding.rule] = max(finding.severity, told.get(finding.rule, finding.severity))
+    rules = all_rules()
+    for finding in of_host:
+        by = [told[name] for name in rules[finding.rule].told_by if name in told]
+        if not by or max(by) < finding.severity:
+            yield finding

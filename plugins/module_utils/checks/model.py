@@ -129,7 +129,8 @@ class Rule:
     rule runs, says what it assumed, and has the severity ``unknown`` (None: its own).
     ``sources`` prove it. ``row`` is set when
     the rule answers what was invented or is out of date (the rows of the notes it was settled in);
-    it is then in docs/invented.md. ``cases`` are field cases it settles.
+    it is then in docs/invented.md. ``cases`` are field cases it settles. ``told_by`` are rules on
+    files that say the same of a host, with a line: where one of them speaks this one is silent.
     """
 
     id: str
@@ -144,6 +145,7 @@ class Rule:
     unknown: Severity | None = None
     row: str = ""
     cases: tuple[str, ...] = ()
+    told_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ def rule(
     unknown: Severity | None = None,
     row: str = "",
     cases: Sequence[str] = (),
+    told_by: Sequence[str] = (),
 ) -> Callable[[Judge], Judge]:
     """Declare the decorated function as the judge of a rule; see :class:`Rule` for the words."""
 
@@ -54,6 +55,7 @@ def rule(
             unknown=unknown,
             row=row,
             cases=tuple(cases),
+            told_by=tuple(told_by),
         )
         return judge
 

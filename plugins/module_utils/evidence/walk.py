@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -13,8 +14,14 @@ from collections.abc import Callable, Iterator, Sequence
 from ..checks.readers import kinds
 from .files import LIMIT_BYTES, read_regular
 
-# Directories that hold other people's files, or nothing that anybody runs.
-_PASSED_BY = frozenset((".git", ".hg", ".svn", "node_modules", ".venv", "__pycache__", ".tox"))
+# Directories of tools and of others' code: nobody repairs what is in them.
+_PASSED_BY = frozenset(
+    (
+        *(".git", ".hg", ".svn", "node_modules", "site-packages", "vendor", ".terraform"),
+        *(".venv", "venv", ".tox", ".nox", "__pycache__", ".cache", ".ansible"),
+        *(".mypy_cache", ".ruff_cache", ".pytest_cache"),
+    )
+)
 _LIMIT_FILES = 5000
 _LIMIT_TOTAL = 32 * 1024 * 1024
 
@@ -49,6 +56,33 @@ def read_paths(paths: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
     return texts, left_out
 
 
+def below(folder: str, unlisted: Callable[[str, str], None]) -> Iterator[str]:
+    """The files of known names at and below a directory, in the order of a listing.
+
+    Links to directories are not followed. ``unlisted`` is told each directory that cannot be
+    listed, and why.
+    """
+    waiting = [folder]
+    while waiting:
+        here = waiting.pop()
+        try:
+            with os.scandir(here) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
+        except OSError as error:
+            unlisted(here, error.strerror or str(error))
+            continue
+        deeper = []
+        for entry in entries:
+            path = os.path.normpath(os.path.join(here, entry.name))
+            with contextlib.suppress(OSError):
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name not in _PASSED_BY:
+                        deeper.append(path)
+                elif kinds.walked(path) and entry.is_file():
+                    yield path
+        waiting.extend(reversed(deeper))
+
+
 def _candidates(paths: Sequence[str], left_out: dict[str, str]) -> Iterator[tuple[str, bool]]:
     """Each file, and whether it was named itself."""
     for path in paths:
@@ -60,15 +94,5 @@ def _candidates(paths: Sequence[str], left_out: dict[str, str]) -> Iterator[tupl
         if not stat.S_ISDIR(mode):
             yield path, True
             continue
-        for directory, inside, files in os.walk(path, onerror=_noting(left_out)):
-            inside[:] = sorted(name for name in inside if name not in _PASSED_BY)
-            for name in sorted(files):
-                if kinds.walked(os.path.join(directory, name)):
-                    yield os.path.join(directory, name), False
-
-
-def _noting(left_out: dict[str, str]) -> Callable[[OSError], None]:
-    def note(error: OSError) -> None:
-        left_out[str(error.filename)] = error.strerror or str(error)
-
-    return note
+        for found in below(path, left_out.__setitem__):
+            yield found, False

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ...secrets import mask
 from ..model import Problem
-from . import mask
 from .report import Report
 
 SCHEMA = 1

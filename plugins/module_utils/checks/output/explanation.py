@@ -11,10 +11,10 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ...secrets import mask
 from ..costs import costs
 from ..explain import Explanation, Judged, Standing
 from ..model import Finding
-from . import mask
 from .as_json import masked
 from .text import finding_lines
 

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...secrets import mask
 from ..model import Severity
-from . import mask
 
 _STYLE = """
 :root { color-scheme: light dark;

@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ...secrets import mask
 from ..model import Finding
-from . import mask
 from .report import Report
 from .text import finding_lines
 

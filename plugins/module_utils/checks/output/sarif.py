@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from ...secrets import mask
 from ..baseline import fingerprints
 from ..model import Finding, Problem, Rule, Severity
-from . import mask
 from .report import Report
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -9,9 +9,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from ...secrets import mask
 from ..costs import costs
 from ..model import Finding, Position, Problem, Severity
-from . import mask
 from .report import Report
 
 _WIDTH = 100

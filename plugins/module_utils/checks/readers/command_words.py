@@ -19,7 +19,7 @@ from .docker_flags import (
     GLOBAL,
 )
 from .pflag import Parsed, Table, parse
-from .shell_words import Word
+from .shell_parts import Word
 
 # Programs that run another, with those of their flags that take a word of their own.
 _WRAPPERS: Mapping[str, str] = {

@@ -218,11 +218,12 @@ def _filled(node: Node, known: Mapping[str, str], names: set[str], found: Found,
             name: _filled(value, known, names, found, f"{path}.{name}")
             for name, value in node.value.items()
         }
-        return replace(node, value=inside)
+        same = all(inside[name] is value for name, value in node.value.items())
+        return node if same else replace(node, value=inside)
     if node.is_list:
-        return replace(
-            node, value=[_filled(value, known, names, found, path) for value in node.value]
-        )
+        filled = [_filled(value, known, names, found, path) for value in node.value]
+        same = all(new is old for new, old in zip(filled, node.value))
+        return node if same else replace(node, value=filled)
     if not isinstance(node.value, str) or "$" not in node.value:
         return node
     result = interpolate(node.value, known)

@@ -15,7 +15,7 @@ from ..model import Given, Position
 from .docker_flags import run_table
 from .gpus_flag import parse_gpus
 from .pflag import Parsed, parse
-from .shell_words import Word
+from .shell_parts import Word
 
 # What a word processor makes of - and ", and what a shell passes on as it is.
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"

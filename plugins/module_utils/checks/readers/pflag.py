@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..model import Given, Position
-from .shell_words import Word
+from .shell_parts import Word
 
 # Kinds of flags: a switch has no value of its own word, a list is given repeatedly.
 SWITCH, VALUE, LIST = "switch", "value", "list"

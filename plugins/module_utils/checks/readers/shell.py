@@ -18,8 +18,9 @@ from ..documents.container import ContainerSpec
 from ..model import Given, Position, Problem, Reading
 from .command_words import command_of, unwrap
 from .docker_run import container_of
+from .shell_parts import RawCommand, RawWord, Word
 from .shell_values import Values
-from .shell_words import LIMIT_DEPTH, Lexer, RawCommand, RawWord, Word
+from .shell_words import LIMIT_DEPTH, Lexer
 
 # No script that people write has as many.
 LIMIT_DOCUMENTS = 10_000

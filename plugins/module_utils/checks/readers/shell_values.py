@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from .shell_words import Part, RawCommand, RawWord, Word, variable_of
+from .shell_parts import Part, RawCommand, RawWord, Word, variable_of
 
 _ASSIGNS = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)$", re.DOTALL)
 _DECLARES = ("export", "local", "declare", "typeset", "readonly")

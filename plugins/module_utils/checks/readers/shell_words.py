@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from ...trees.places import Places
+from .shell_parts import Part, RawCommand, RawWord, joined
 
 # A substitution inside a substitution …: deeper ones are left alone.
 LIMIT_DEPTH = 12
@@ -39,74 +39,6 @@ _STANDS_FOR = re.compile(
     r"<\w[^<>\n|&;$`\\]{0,120}(?<![ \t])(?<![ \t]\d)>(?![\w(&>])|<\w>(?![\w(&>])"
 )
 _PATH_STANDS_FOR = re.compile(r"(?<=[=:,])</[^<>\s|&;$`\\]{1,120}>(?=[\s:,]|$)")
-
-
-@dataclass(frozen=True)
-class Word:
-    """One word as the program gets it.
-
-    ``value`` is without quotes; what a shell would have put in is left as ``$NAME``, ``${…}`` or
-    ``$(…)``. ``line`` and ``column`` count from 1. ``variables`` are the names left in it.
-    ``splits``: the word is nothing but an unquoted variable, so it may be none or several words.
-    ``raw`` is how it is written, ``offset`` where that begins in the text.
-    """
-
-    value: str
-    line: int
-    column: int
-    variables: frozenset[str] = frozenset()
-    splits: bool = False
-    raw: str = ""
-    offset: int = 0
-
-
-@dataclass(frozen=True)
-class Part:
-    """A piece of a word: ``kind`` is ``text``, ``name`` (a variable) or ``command`` ($(…))."""
-
-    kind: str
-    text: str
-    quoted: bool
-    default: str | None = None
-
-
-@dataclass(frozen=True)
-class RawWord:
-    """A word before variables are put in."""
-
-    parts: tuple[Part, ...]
-    line: int
-    column: int
-    offset: int
-    raw: str
-
-    @property
-    def text(self) -> str:
-        """The word without quotes, variables left as they are written."""
-        return "".join(part.text for part in self.parts)
-
-    @property
-    def bare(self) -> bool:
-        """Is it without any quote, variable and escape?"""
-        return len(self.parts) == 1 and self.parts[0] == Part("text", self.raw, False)
-
-
-@dataclass
-class RawCommand:
-    """A simple command. ``arrays`` are ``name=(…)`` assignments, ``inner`` the spans of commands
-    inside ``$(…)``; ``before`` is the operator before it, ``redirects`` operator and target,
-    ``comment`` what stands behind it on its last line.
-    """
-
-    words: list[RawWord] = field(default_factory=list)
-    arrays: list[tuple[str, list[RawWord]]] = field(default_factory=list)
-    redirects: list[tuple[str, RawWord]] = field(default_factory=list)
-    inner: list[tuple[int, int]] = field(default_factory=list)
-    before: str = ""
-    comment: str = ""
-
-    def __bool__(self) -> bool:
-        return bool(self.words or self.arrays or self.redirects)
 
 
 class Lexer:
@@ -247,7 +179,7 @@ class Lexer:
             parts.append(Part("text", self.text[start], False))
         line, column = self.places.at(start)
         raw = self.text[start : self.offset]
-        return RawWord(_joined(parts), line, column, start, raw)
+        return RawWord(joined(parts), line, column, start, raw)
 
     def _placeholder(self) -> str:
         """What stands here for a value that the reader is to put in; "" where none does."""
@@ -403,21 +335,3 @@ class Lexer:
             if depth == 0:
                 return match.start()
         return None
-
-
-def _joined(parts: list[Part]) -> tuple[Part, ...]:
-    """Neighbouring pieces of text as one, where they are quoted alike."""
-    joined: list[Part] = []
-    for part in parts:
-        last = joined[-1] if joined else None
-        if last and last.kind == part.kind == "text" and last.quoted == part.quoted:
-            joined[-1] = Part("text", last.text + part.text, part.quoted)
-        else:
-            joined.append(part)
-    return tuple(joined)
-
-
-def variable_of(part: Part) -> str:
-    """The name of the variable that a ``name`` part stands for."""
-    match = re.match(r"\$\{?(\w+|.)", part.text)
-    return match.group(1) if match else ""

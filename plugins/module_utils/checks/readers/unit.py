@@ -17,8 +17,8 @@ from ..documents.commands import CommandLine
 from ..documents.units import Setting, UnitFile
 from ..model import Given, Position, Reading
 from .shell import LIMIT_DOCUMENTS, documents_of
+from .shell_parts import Word
 from .shell_values import BUDGET
-from .shell_words import Word
 
 _SECTION = re.compile(r"\[([^\]]+)\]")
 _EXEC = re.compile(r"Exec(Start|StartPre|StartPost|Reload|Stop|StopPost|Condition)$")

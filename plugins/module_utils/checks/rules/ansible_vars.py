@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ...secrets.shapes import Secret, classify, issuer
 from ...versions import at_least
 from ..documents.ansible_tasks import AnsibleFile
 from ..host import HostView
 from ..model import Hit, Severity
 from ..registry import rule
-from ..secret_shapes import Secret, classify, issuer
 
 _USERS = ("ansible_become_user", "become_user", "become_username")
 _BRANCH_OF = re.compile(r"^nvidia-[a-z-]+?-(\d{3})(-|$|:)")

@@ -14,6 +14,7 @@ from ..documents.container import ComposeFile, ContainerSpec
 from ..host import HostView
 from ..model import Given, Hit, Needs, Severity
 from ..registry import rule
+from .run_values import for_swarm, swarm_key
 
 _SEEN = "seen on Compose 2.26.1 and 2.40.3"
 _VALIDATE = "compose-spec/compose-go loader/validate.go"
@@ -28,7 +29,6 @@ _TWICE = (
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s?([kmgtp]?)(?:i?b)?", re.IGNORECASE)
 _BINARY = re.compile(r"\d+(\.\d+)?\s?[kmgtp]i", re.IGNORECASE)
 _SIZED = ("memory", "memory-reservation", "memory-swap", "shm-size")
-_SWARM = ("deploy.placement", "deploy.update_config", "deploy.rollback_config")
 
 
 def _amount(text: str) -> float | None:
@@ -117,7 +117,7 @@ def container_name_replicas(spec: ContainerSpec, host: HostView) -> Iterator[Hit
     name = spec.last("name")
     if spec.how != "compose" or many is None or name is None:
         return
-    if re.search(r"(stack|swarm)[^/]*$", spec.at.file):  # docker stack ignores container_name
+    if for_swarm(spec):  # docker stack ignores container_name
         return
     if re.fullmatch(r"\d+", many.value) and int(many.value) > 1:
         seen = f"services.{spec.name} is called {name.value} and wanted {many.value} times."
@@ -256,9 +256,9 @@ def obsolete_version_key(file: ComposeFile, host: HostView) -> Iterator[Hit]:
 )
 def swarm_ignores_devices(spec: ContainerSpec, host: HostView) -> Iterator[Hit]:
     """Placement or update settings, which only Swarm reads, beside a GPU by Compose's keys."""
-    marks = [flag for flag in _SWARM if spec.all(flag)]
-    if spec.how == "compose" and marks and spec.gpus:
-        seen = f"services.{spec.name} has {marks[0]}, which only Swarm reads, and asks for GPUs."
+    mark = swarm_key(spec)
+    if mark and spec.gpus:
+        seen = f"services.{spec.name} has {mark}, which only Swarm reads, and asks for GPUs."
         yield Hit(spec.gpus[0].at, seen)
 
 

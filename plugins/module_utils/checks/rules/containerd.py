@@ -17,6 +17,7 @@ from ...engine.containerd_config import (
     NEWEST_VERSION,
     covers,
 )
+from ...engine.containerd_dropin import is_ours
 from ...versions import at_least, parse
 from ..documents.containerd import ContainerdConfig
 from ..host import HostView
@@ -303,6 +304,9 @@ def containerd_import_replaces(doc: ContainerdConfig, host: HostView) -> Iterato
     """The same plugin in the first file and an imported one."""
     own = doc.get("plugins")
     for file in doc.config.files[1:]:
+        # Our drop-in repeats all that it replaces.
+        if is_ours(file.path):
+            continue
         theirs = file.root.get("plugins")
         for key, _node in theirs.items() if theirs is not None and own is not None else ():
             if doc.get("plugins", key.name) is not None:

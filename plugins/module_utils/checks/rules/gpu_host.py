@@ -14,6 +14,7 @@ from ..documents.container import ComposeFile, ContainerSpec, GpuRequest
 from ..host import HostView
 from ..model import Given, Hit, Needs, Position, Severity
 from ..registry import rule
+from .gpu_names import wanted_names
 from .run_values import gpu_count, unsettled
 
 _COUNT = "moby daemon/devices_nvidia_linux.go countToDevices"
@@ -29,16 +30,8 @@ def counted(request: GpuRequest) -> int | None:
 
 def wanted_indices(spec: ContainerSpec) -> list[tuple[int, Given]]:
     """Every GPU asked for by its number, and where."""
-    found = [(g.value, g) for request in spec.gpus for g in request.device_ids]
-    found += [(g.value.partition("=")[2], g) for g in spec.cdi_devices if "nvidia" in g.value]
-    visible = spec.env.get("NVIDIA_VISIBLE_DEVICES")
-    if visible and spec.asks_nvidia:
-        found += [(part, visible) for part in visible.value.split(",")]
-    return [
-        (int(text.strip()), given)
-        for text, given in found
-        if re.fullmatch(r"\d{1,4}", text.strip())
-    ]
+    names = wanted_names(spec)
+    return [(int(name), given) for name, given in names if re.fullmatch(r"\d{1,4}", name)]
 
 
 @rule(

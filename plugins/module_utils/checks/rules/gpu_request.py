@@ -15,7 +15,7 @@ from ..documents.container import ContainerSpec, GpuRequest
 from ..host import HostView
 from ..model import Given, Hit, Needs, Severity
 from ..registry import rule
-from .run_values import command_text, image, unsettled
+from .run_values import command_text, for_swarm, image, unsettled
 
 _CLI = "docker/cli opts/gpus.go"
 _MOBY = "moby daemon/devices_nvidia_linux.go"
@@ -106,6 +106,26 @@ def gpu_capabilities_type(spec: ContainerSpec, host: HostView) -> Iterator[Hit]:
     if spec.how != "ansible":
         for _request, error in _errors(spec, "capabilities-type"):
             yield Hit(error.at, f"capabilities is {error.value or 'not a list'}.")
+
+
+@rule(
+    "device-driver-unknown",
+    "A device driver that no engine has",
+    Severity.ERROR,
+    reads=ContainerSpec,
+    reason="The drivers of a request are built into the engine: nvidia, cdi, and from Docker 28.3 "
+    "on amd. Of any other name it says 'could not select device driver'.",
+    fix="Write driver: nvidia, or leave it out.",
+    sources=(_MOBY, "moby daemon/devices.go", "moby daemon/devices_amd_linux.go"),
+)
+def device_driver_unknown(spec: ContainerSpec, host: HostView) -> Iterator[Hit]:
+    """The names of runtimes and programs are none; a service for Swarm has no requests."""
+    for request in spec.gpus:
+        driver = request.driver
+        if driver is None or spec.engine != "docker" or for_swarm(spec):
+            continue
+        if driver.value.strip() not in ("", "nvidia", "cdi", "amd") and not unsettled(driver.value):
+            yield Hit(driver.at, f"The driver is {driver.value}.")
 
 
 @rule(

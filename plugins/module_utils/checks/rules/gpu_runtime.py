@@ -280,6 +280,31 @@ def cdi_not_enabled(spec: ContainerSpec, host: HostView) -> Iterator[Hit]:
 
 
 @rule(
+    "cdi-and-restart-policy",
+    "A container with a CDI device that does not come back by itself",
+    Severity.WARNING,
+    reads=ContainerSpec,
+    reason="Before 28.2 dockerd starts the containers with a restart policy before it knows CDI: "
+    "after a reboot, or a restart of the engine without live-restore, they stay down with 'could "
+    'not select device driver "cdi"\'. docker start works.',
+    fix="Upgrade Docker to 28.2 or newer, or start the container from a unit that comes after "
+    "docker.service.",
+    sources=("moby/moby#49989", "moby/moby#49990", "seen on Docker 26.1.5"),
+    needs=(Needs("docker", ">=25,<28.2"),),
+    unknown=Severity.INFO,
+)
+def cdi_and_restart_policy(spec: ContainerSpec, host: HostView) -> Iterator[Hit]:
+    """Any policy that starts it again at the daemon's start."""
+    policy = spec.last("restart")
+    if policy is None or spec.engine != "docker":
+        return
+    cdi = [g.value for g in spec.cdi_devices]
+    cdi += ["driver cdi" for r in spec.gpus if r.driver and r.driver.value == "cdi"]
+    if cdi and policy.value.partition(":")[0] in ("always", "unless-stopped"):
+        yield Hit(policy.at, f"{shown(policy)} stands beside {cdi[0]}.")
+
+
+@rule(
     "video-capability",
     "Encoding and decoding need the capability video",
     Severity.INFO,

@@ -137,6 +137,7 @@ def gpu_persistence_off(host: HostView, known: HostView) -> Iterator[Hit]:
     fix="Remove cgroup_disable=memory from the kernel command line (on a Raspberry Pi add "
     "cgroup_enable=memory) and reboot.",
     sources=("kernel admin-guide/kernel-parameters.txt cgroup_disable", "seen on Docker 26.1.5"),
+    told_by=("cmdline-memory-cgroup-off",),
 )
 def memory_controller_off(host: HostView, known: HostView) -> Iterator[Hit]:
     """As the kernel has it now."""

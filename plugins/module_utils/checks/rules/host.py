@@ -13,7 +13,7 @@ from typing import Any
 
 from ...versions import at_least
 from ..host import HostView
-from ..inside import entries, inside, mapping, words
+from ..inside import entries, inside, mapping, text_at, words
 from ..model import Hit, Severity
 from ..place import place
 from ..registry import rule
@@ -89,6 +89,7 @@ def container_lost_gpu(host: HostView, known: HostView) -> Iterator[Hit]:
     fix="Remove the tcp:// host and use ssh:// from clients, or set up TLS with client "
     "certificates on port 2376.",
     sources=("Docker documentation, protect the Docker daemon socket",),
+    told_by=("docker-api-without-tls", "dockerd-host-without-tls"),
 )
 def engine_listens_without_tls(host: HostView, known: HostView) -> Iterator[Hit]:
     """Sockets of dockerd's own, but for those of a Swarm, unless it verifies clients."""
@@ -138,9 +139,9 @@ def daemon_json_not_loaded(host: HostView, known: HostView) -> Iterator[Hit]:
 
 def _config(host: HostView) -> Mapping[str, Any]:
     path = inside(host.facts, "docker", "daemon_json", "path") or "/etc/docker/daemon.json"
-    text = inside(host.evidence, "texts", str(path))
+    text = text_at(host.evidence, str(path))
     try:
-        config = json.loads(text) if isinstance(text, str) else None
+        config = json.loads(text) if text is not None else None
     except (ValueError, RecursionError):
         return {}
     return config if isinstance(config, dict) else {}

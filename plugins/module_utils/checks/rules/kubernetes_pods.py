@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ...secrets.shapes import Secret, classify, issuer
 from ..documents.kubernetes import KubeContainer, Workload, is_gpu
 from ..host import HostView
 from ..model import Given, Hit, Needs, Severity
 from ..registry import rule
-from ..secret_shapes import Secret, classify, issuer
 
 _EXTENDED = "kubernetes.io/docs/tasks/administer-cluster/extended-resource-node"
 _GPUS = "kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from ..host import Gpu, HostView, MigDevice
-from ..inside import entries, inside
+from ..inside import entries, text_at
 from ..model import Hit, Severity
 from ..place import place
 from ..registry import rule
@@ -90,7 +90,7 @@ def cdi_lacks_mig_devices(host: HostView, known: HostView) -> Iterator[Hit]:
     lacking = [device.uuid for device in _lacking(host.gpus, named)]
     # A spec whose text is known is judged as a file for UUIDs, with the line.
     specs = entries(host.facts, "cdi", "specs")
-    read = any(inside(host.evidence, "texts", str(spec.get("path"))) for spec in specs)
+    read = any(text_at(host.evidence, str(spec.get("path"))) for spec in specs)
     left = [name for name in named if not (read and name.startswith("MIG-"))]
     gone = sorted(name for name in left if _is_gone(name, host.gpus))
     if lacking:

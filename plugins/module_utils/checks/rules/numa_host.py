@@ -6,17 +6,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ...versions import at_least
 from ..host import HostView
-from ..inside import entries, inside, mapping, values
+from ..inside import entries, inside, values
 from ..model import Hit, Severity
 from ..place import place
 from ..registry import rule
-
-_WEIGHT = re.compile(r"^\s*IO(?:Device)?Weight=", re.MULTILINE)
 
 
 def _sysctl(host: HostView, name: str) -> str | None:
@@ -65,26 +62,6 @@ def numa_balancing_on(host: HostView, known: HostView) -> Iterator[Hit]:
             seen=f"kernel.numa_balancing is {value} on {len(host.nodes)} NUMA nodes",
             commands=("sysctl -w kernel.numa_balancing=0",),
         )
-
-
-@rule(
-    "io-weights-inert",
-    "IO weights have no effect on this host",
-    Severity.INFO,
-    reads=HostView,
-    reason="io.weight is honoured by iocost, which is off on every disk, or by the BFQ scheduler, "
-    "which no disk uses.",
-    fix="Switch iocost on for the disk (io.cost.qos enable=1), use BFQ, or limit with "
-    "IOReadBandwidthMax= and --device-read-bps instead.",
-    sources=("kernel admin-guide/cgroup-v2.rst, IO",),
-)
-def io_weights_inert(host: HostView, known: HostView) -> Iterator[Hit]:
-    """Only where a unit of the host sets a weight."""
-    if host.weights_work is not False:
-        return
-    for path, text in sorted(mapping(host.evidence, "texts").items()):
-        if isinstance(text, str) and _WEIGHT.search(text):
-            yield Hit(at=place(host), seen=f"{path} sets an IO weight; no disk honours one")
 
 
 @rule(

@@ -159,6 +159,24 @@ def cpu_rt_on_cgroup_v2(spec: ContainerSpec, host: HostView) -> Iterator[Hit]:
 
 
 @rule(
+    "cpu-rt-runtime-above-period",
+    "cpu-rt-runtime is more than cpu-rt-period",
+    Severity.ERROR,
+    reads=ContainerSpec,
+    reason="The runtime is the part of each period that real-time threads may use; the engine "
+    "refuses a part that is larger than the whole.",
+    fix="Give a runtime below the period, such as 950000 of 1000000 microseconds.",
+    sources=("moby runconfig/hostconfig_unix.go validateResources",),
+)
+def cpu_rt_runtime_above_period(spec: ContainerSpec, host: HostView) -> Iterator[Hit]:
+    """Both are given."""
+    runtime, period = spec.last("cpu-rt-runtime"), spec.last("cpu-rt-period")
+    part, whole = number(runtime), number(period)
+    if runtime and period and part and whole and part > whole:
+        yield Hit(runtime.at, f"{shown(runtime)} is more than {shown(period)}.")
+
+
+@rule(
     "cpu-rt-parent-budget",
     "A real-time budget that the engine's own group does not have",
     Severity.WARNING,

@@ -12,7 +12,7 @@ from ..documents.container import ContainerSpec
 from ..host import HostView
 from ..model import Hit, Needs, Severity
 from ..registry import rule
-from .run_values import number, shown, size, write
+from .run_values import for_swarm, number, shown, size, write
 
 _MOBY = "moby daemon/daemon_unix.go verifyPlatformContainerResources"
 _MINIMUM = 6 << 20  # linuxMinMemory of moby; 4 MiB before 20.10
@@ -105,11 +105,14 @@ def memory_below_minimum(spec: ContainerSpec, host: HostView) -> Iterator[Hit]:
     sources=(_MOBY,),
 )
 def memory_reservation_above_memory(spec: ContainerSpec, host: HostView) -> Iterator[Hit]:
-    """A soft limit above the hard one."""
+    """A soft limit above the hard one. Swarm only chooses a node by it."""
     memory, soft = spec.last("memory"), spec.last("memory-reservation")
     limit, reserved = size(memory), size(soft)
     if memory and soft and limit and reserved and 0 < limit < reserved:
-        yield Hit(soft.at, f"{shown(soft)} is more than {shown(memory)}.")
+        swarm = for_swarm(spec) and soft.spelled.startswith("deploy.")
+        also = "; docker stack deploy takes it, docker compose up does not" if swarm else ""
+        seen = f"{shown(soft)} is more than {shown(memory)}{also}."
+        yield Hit(soft.at, seen, severity=Severity.WARNING if swarm else None)
 
 
 @rule(

@@ -159,6 +159,20 @@ def starts_as_root(spec: ContainerSpec) -> bool:
     return user is None or user.value.partition(":")[0] in ("", "0", "root")
 
 
+def swarm_key(spec: ContainerSpec) -> str:
+    """A key of a Compose service that only Swarm reads; "" where it has none."""
+    if spec.how != "compose":
+        return ""
+    keys = ("deploy.placement", "deploy.update_config", "deploy.rollback_config")
+    return next((key for key in keys if spec.all(key)), "")
+
+
+def for_swarm(spec: ContainerSpec) -> bool:
+    """Is the service written for ``docker stack deploy``, by its keys or the name of the file?"""
+    named = spec.how == "compose" and re.search(r"(stack|swarm)[^/]*$", spec.at.file)
+    return bool(named or swarm_key(spec))
+
+
 def place(spec: ContainerSpec) -> str:
     """How to name the container in a sentence."""
     return f"service {spec.name}" if spec.how == "compose" and spec.name else "the container"

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...secrets.shapes import Secret, classify, is_made, issuer
 from ..documents.commands import Variable
 from ..documents.container import ContainerSpec
 from ..documents.env_files import EnvFile
 from ..host import HostView
 from ..model import Given, Hit, Severity
 from ..registry import rule
-from ..secret_shapes import Secret, classify, is_made, issuer
 
 _DOCKER = "docs.docker.com/compose/how-tos/use-secrets"
 _PLAIN = "Whoever reads the file, its history or a build's output has the secret, and keeps it."

@@ -119,7 +119,8 @@ def engine_unit_kill_mode(unit: UnitFile, host: HostView) -> Iterator[Hit]:
     reads=UnitFile,
     reason="Without After=docker.service the unit is started at boot beside Docker, and its first "
     "attempt may fail.",
-    fix="In [Unit]: After=docker.service and Requires=docker.service.",
+    fix="In [Unit]: After=docker.service and Wants=docker.service. With Requires= a restart of "
+    "Docker would end the unit's job.",
     sources=("systemd.unit(5), After=",),
 )
 def unit_docker_order(unit: UnitFile, host: HostView) -> Iterator[Hit]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...engine.cdi import docker_reads
 from ...versions import at_least, parse
 from ..host import Gpu, HostView
-from ..inside import entries, inside
+from ..inside import entries, text_at
 from ..model import Hit, Severity
 from ..place import place
 from ..registry import rule
@@ -74,7 +74,7 @@ def cdi_spec_newer_than_engine(host: HostView, known: HostView) -> Iterator[Hit]
         return
     for spec in entries(host.facts, "cdi", "specs"):
         version = str(spec.get("cdi_version") or "")
-        if inside(host.evidence, "texts", str(spec.get("path"))) is not None:
+        if text_at(host.evidence, str(spec.get("path"))) is not None:
             continue  # judged as a file, with the line
         if parse(version) and not docker_reads(docker, version):
             yield Hit(

@@ -29,6 +29,21 @@ OLD_UUID = Cause(
     holds=holds.rules_out(holds.version("driver", ">=470.0")),
 )
 
+UUID_GONE = Cause(
+    id="mig-uuid-absent",
+    title="The MIG device with that UUID is not there any more",
+    why="MIG devices are gone after a reboot or a reset of the GPU until somebody makes them "
+    "again, and another layout has other UUIDs.",
+    proof="nvidia-smi -L; journalctl -b -u 'nvidia-mig*' -u 'steadygpu-mig*' --no-pager | tail",
+    shows="other MIG-<uuid> names, or none",
+    fix="Make the layout at each boot, always the same, and take the UUID from nvidia-smi -L; or "
+    "name the place, 0:0 (GPU:device), which the same layout keeps.",
+    commands=("nvidia-smi -L | grep MIG",),
+    sources=("NVIDIA MIG user guide, persistence of instances", "libnvidia-container src/cli"),
+    hints=(r"MIG-[0-9a-f]{8}", r"reboot|reset|destroyed"),
+    holds=holds.confirms(holds.mig_without_devices),
+)
+
 PROFILE_NAME = Cause(
     id="mig-profile-unknown",
     title="This card has no profile of that name",

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""NCCL and RCCL: hangs, shared memory, networks, topologies. Data."""
+"""NCCL and RCCL: hangs, shared memory, networks, versions. Data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..explain import Cause, Symptom
 from . import holds
 from .fabric import FM_MISSING
 
-_DEBUG = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,ENV,NET"
+DEBUG = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,ENV,NET"
 
 ACS = Cause(
     id="acs-redirects",
@@ -73,7 +73,7 @@ NET = Cause(
     title="NCCL uses the wrong network interface",
     why="It takes the first that is up; docker0, a VPN or a management network does not reach the "
     "others.",
-    proof=f"{_DEBUG} PROGRAM 2>&1 | grep -E 'NET/|Bootstrap'; ip -br addr",
+    proof=f"{DEBUG} PROGRAM 2>&1 | grep -E 'NET/|Bootstrap'; ip -br addr",
     shows="Bootstrap or NET/Socket with an interface that the other hosts do not reach",
     fix="Set NCCL_SOCKET_IFNAME (and GLOO_SOCKET_IFNAME) to the right one, or ^docker0,lo; use the "
     "host's network for jobs on several hosts.",
@@ -99,7 +99,7 @@ VERSIONS = Cause(
     id="nccl-versions-differ",
     title="The ranks use different versions of NCCL, or of the image",
     why="All ranks must agree; LD_LIBRARY_PATH or a plugin may bring another one.",
-    proof=f"{_DEBUG} PROGRAM 2>&1 | grep 'NCCL version'; python3 -c 'import torch; "
+    proof=f"{DEBUG} PROGRAM 2>&1 | grep 'NCCL version'; python3 -c 'import torch; "
     "print(torch.cuda.nccl.version())'",
     shows="two versions",
     fix="Use one image on all hosts, and no NCCL of the host in the path.",
@@ -164,12 +164,12 @@ TOPO_XML = Cause(
     hints=(r"xml", r"topo", r"graph"),
 )
 
-_NO_IB = Cause(
+NO_IB = Cause(
     id="nccl-ib-not-in-container",
     title="The RDMA devices are not usable in the container",
     why="It needs /dev/infiniband/uverbs*, memlock without limit, and libibverbs in the image. "
     "Without them NCCL goes by sockets, slowly and without an error.",
-    proof=f"{_DEBUG} PROGRAM 2>&1 | grep -E 'NET/IB|NET/Socket'; docker exec CONTAINER ls "
+    proof=f"{DEBUG} PROGRAM 2>&1 | grep -E 'NET/IB|NET/Socket'; docker exec CONTAINER ls "
     "/dev/infiniband",
     shows="NET/IB : No device found, while the host has some",
     fix="--device=/dev/infiniband --ulimit memlock=-1 --cap-add IPC_LOCK, and rdma-core in the "
@@ -179,22 +179,7 @@ _NO_IB = Cause(
     hints=(r"NET/IB", r"libibverbs", r"infiniband|rdma|roce"),
 )
 
-_IB_GID = Cause(
-    id="roce-gid-or-link",
-    title="The RoCE GID, MTU or link of the RDMA card is wrong",
-    why="A wrong NCCL_IB_GID_INDEX, differing MTUs, a port that is down, or a lossy fabric time "
-    "out.",
-    proof="ibv_devinfo -v | grep -E 'hca_id|state|active_mtu|GID'; show_gids",
-    shows="PORT_DOWN, another MTU, or no RoCE v2 GID at that index",
-    fix="Leave NCCL_IB_GID_INDEX unset with a current NCCL (2.21), choose the ports by "
-    "NCCL_IB_HCA, "
-    "check PFC/ECN and cables.",
-    commands=("export NCCL_IB_HCA=mlx5",),
-    sources=("NCCL user guide, NCCL_IB_GID_INDEX",),
-    hints=(r"status=12|error 12|retry", r"gid", r"ibv_", r"roce"),
-)
-
-_MEMLOCK = Cause(
+MEMLOCK = Cause(
     id="memlock-limit",
     title="The memlock limit stops the registration of memory",
     why="RDMA pins its buffers; engines start containers with 64 MiB or less.",
@@ -252,7 +237,7 @@ SYMPTOMS = (
             r"multi-?GPU.{0,60}hang(s|ing)?",
         ),
         causes=HANG,
-        tell_apart=f"nvidia-smi topo -p2p r; lspci -vvv | grep ACSCtl; {_DEBUG} all_reduce_perf "
+        tell_apart=f"nvidia-smi topo -p2p r; lspci -vvv | grep ACSCtl; {DEBUG} all_reduce_perf "
         f"-b 8 "
         "-e 64M -f 2 -g 2; NCCL_P2P_DISABLE=1 all_reduce_perf -b 8 -e 64M -f 2 -g 2; dmesg | tail",
         sources=("NCCL troubleshooting",),
@@ -274,7 +259,7 @@ SYMPTOMS = (
             r"NCCL picks poor GPU-NIC pairs",
             r"(PHB|SYS|flat topology).{0,60}(everywhere|between all)",
         ),
-        causes=(FLAT, ACS, _NO_IB, NUMA_BALANCING),
+        causes=(FLAT, ACS, NO_IB, NUMA_BALANCING),
         tell_apart="nvidia-smi topo -m; systemd-detect-virt; lspci -vvv | grep ACSCtl; cat "
         "/proc/cmdline /proc/sys/kernel/numa_balancing; echo $NCCL_TOPO_FILE",
         sources=("NVIDIA/nccl issue 1843",),
@@ -311,8 +296,8 @@ SYMPTOMS = (
             r"peer).{0,60}(nccl|rank|gloo)",
             r"NCCL.{0,60}Connection (refused|timed out|reset|closed)",
         ),
-        causes=(SHM, NET, _FIREWALL, _MEMLOCK, VERSIONS),
-        tell_apart=f"{_DEBUG} PROGRAM 2>&1 | grep -E 'WARN|NET/|Bootstrap'; df -h /dev/shm; ip -br "
+        causes=(SHM, NET, _FIREWALL, MEMLOCK, VERSIONS),
+        tell_apart=f"{DEBUG} PROGRAM 2>&1 | grep -E 'WARN|NET/|Bootstrap'; df -h /dev/shm; ip -br "
         "addr; ulimit -l",
         sources=("NCCL user guide, errors",),
     ),
@@ -326,7 +311,7 @@ SYMPTOMS = (
             r"ncclInternalError|internal error - please report this issue to the NCCL",
         ),
         causes=(_ONE_FAILED, NET, TOPO_XML, VERSIONS),
-        tell_apart=f"{_DEBUG} PROGRAM 2>&1 | grep -E 'WARN|version'; dmesg | grep -E 'Xid|oom' | "
+        tell_apart=f"{DEBUG} PROGRAM 2>&1 | grep -E 'WARN|version'; dmesg | grep -E 'Xid|oom' | "
         f"tail",
         sources=("NCCL user guide, errors",),
     ),
@@ -374,64 +359,7 @@ SYMPTOMS = (
             ACS,
             VERSIONS,
         ),
-        tell_apart=f"{_DEBUG} PROGRAM 2>&1 | grep WARN; nvidia-smi topo -p2p r; nvidia-smi -L",
+        tell_apart=f"{DEBUG} PROGRAM 2>&1 | grep WARN; nvidia-smi topo -p2p r; nvidia-smi -L",
         sources=("NCCL user guide, errors",),
-    ),
-    Symptom(
-        id="nccl-ib",
-        title="NCCL and RDMA do not go together",
-        patterns=(
-            r"NET/IB ?: ?(No device found|Got completion|Unable|failed)",
-            r"Got completion .{0,60}(with error|status=) ?(12|5|4|10)",
-            r"Failed to open libibverbs",
-            r"(NCCL|RCCL).{0,60}(falls? back|fell back) to (sockets?|TCP)",
-            r"ibv_(modify_qp|reg_mr|poll_cq|open_device)\w*.{0,60}(failed|error)",
-            r"local catastrophic error|transport retry counter exceeded",
-        ),
-        causes=(_NO_IB, _IB_GID, _MEMLOCK),
-        tell_apart=f"{_DEBUG} PROGRAM 2>&1 | grep NET/; docker exec CONTAINER sh -c 'ls "
-        "/dev/infiniband; ulimit -l; ibv_devinfo'",
-        sources=("NCCL user guide, networking",),
-    ),
-    Symptom(
-        id="nccl-topology",
-        title="NCCL does not like its topology file",
-        patterns=(
-            r"Could not find busid",
-            r"topology file of (another|a different|the wrong)",
-            r"NCCL_TOPO_FILE.{0,80}(wrong|stale|not match|missing|other|invalid|incomplete)",
-            r"keep cpu and pci tags",
-            r"(Could not (open|find)|failed to (parse|open|load)) .{0,40}(topo\w*\.xml|XML "
-            r"topology|"
-            r"NCCL_TOPO_FILE)",
-            r"NCCL WARN.{0,60}(XML|topo)",
-            r"Attribute .{0,20} of node .{0,30} not found",
-            r"Could not find (real )?path of",
-        ),
-        causes=(TOPO_XML,),
-        tell_apart="steadygpu nccl; echo $NCCL_TOPO_FILE; xmllint --noout $NCCL_TOPO_FILE",
-        sources=("nccl src/graph/topo.cc",),
-    ),
-    Symptom(
-        id="numa-balancing-on",
-        title="NUMA balancing is on",
-        patterns=(
-            r"NUMA (auto ?)?balancing (is |was |left )?(on|enabled)",
-            r"NUMA auto balancing",
-            r"jitter on large GPU nodes",
-            r"numa_balancing ?= ?1",
-        ),
-        causes=(NUMA_BALANCING,),
-        tell_apart="cat /proc/sys/kernel/numa_balancing",
-        sources=("ROCm/rccl PR 696",),
-        cases=("TP-013",),
-    ),
-    Symptom(
-        id="iommu-pt-missing",
-        title="iommu=pt is missing",
-        patterns=(r"Missing .?iommu=pt", r"IO_PAGE_FAULT", r"DMAR:? .{0,60}(fault|DRHD)"),
-        causes=(ACS,),
-        tell_apart="cat /proc/cmdline; dmesg | grep -iE 'iommu|dmar' | tail",
-        sources=("ROCm/rccl issue 1129",),
     ),
 )

@@ -9,9 +9,9 @@ from __future__ import annotations
 from ..explain import Cause, Symptom
 from . import holds
 from .causes import CUDA_TOO_NEW, TOOLKIT_MIXED
-from .mig_names import OLD_UUID
+from .cgroups import DRIVERS_DIFFER
+from .mig_names import OLD_UUID, UUID_GONE
 from .nvml_refused import NOT_LOADED
-from .runc import DRIVERS_DIFFER
 
 _CONFIG = "/etc/nvidia-container-runtime/config.toml"
 _LDCONFIG_PROOF = f"grep -n ldconfig {_CONFIG}; ls -l /sbin/ldconfig*; file /sbin/ldconfig"
@@ -296,7 +296,7 @@ SYMPTOMS = (
             r"\bunknown device( id)?\b",
             r"device error: (\S{1,80}: )?(invalid|unknown)",
         ),
-        causes=(_UNKNOWN_ID, OLD_UUID),
+        causes=(UUID_GONE, _UNKNOWN_ID, OLD_UUID),
         tell_apart="nvidia-smi -L",
         sources=("NVIDIA/libnvidia-container src/nvc_info.c",),
         cases=("CO-008",),

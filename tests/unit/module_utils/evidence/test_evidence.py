@@ -206,12 +206,31 @@ def test_directories_are_walked_for_known_kinds_and_named_files_are_read_in_any_
     compose = write(tmp_path, "stacks/a/compose.yaml", "services: {}\n")
     write(tmp_path, "stacks/a/photo.jpg", "not looked at")
     write(tmp_path, "stacks/.git/config.yaml", "not looked at")
+    write(tmp_path, "stacks/vendor/compose.yaml", "not looked at")
     os.symlink(tmp_path / "stacks", tmp_path / "stacks/a/again")
     named = write(tmp_path, "run-me", "docker run ubuntu\n")
     missing = str(tmp_path / "nowhere")
     texts, left_out = walk.read_paths([str(tmp_path / "stacks"), str(named), missing])
     assert texts == {str(compose): "services: {}\n", str(named): "docker run ubuntu\n"}
     assert left_out == {missing: "No such file or directory"}
+
+
+def test_a_directory_that_cannot_be_listed_is_named_and_the_others_are_walked(
+    tmp_path, monkeypatch
+):
+    compose = write(tmp_path, "a/compose.yaml", "services: {}\n")
+    (tmp_path / "closed").mkdir()
+    listing = os.scandir
+
+    def scandir(path):
+        if path.endswith("closed"):
+            raise PermissionError(13, "Permission denied")
+        return listing(path)
+
+    monkeypatch.setattr(walk.os, "scandir", scandir)
+    texts, left_out = walk.read_paths([str(tmp_path)])
+    assert list(texts) == [str(compose)]
+    assert left_out == {str(tmp_path / "closed"): "Permission denied"}
 
 
 def test_what_is_too_long_or_binary_is_named_where_it_was_asked_for(tmp_path):

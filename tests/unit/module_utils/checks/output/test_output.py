@@ -26,11 +26,11 @@ from ansible_collections.steadygpu.host.plugins.module_utils.checks.model import
 from ansible_collections.steadygpu.host.plugins.module_utils.checks.output import (
     as_json,
     junit,
-    mask,
     sarif,
     text,
 )
 from ansible_collections.steadygpu.host.plugins.module_utils.checks.output.report import Report
+from ansible_collections.steadygpu.host.plugins.module_utils.secrets import mask
 
 ERROR = Finding(
     rule="cpus-conflict",

@@ -363,7 +363,7 @@ _TREES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples // 2)
 @given(_TREES, _KEYS)
 def test_any_shape_of_a_service_is_read_without_an_exception(tree, key):
     for text in (f"services: {{app: {tree}}}", f"services: {{app: {{{key}: {tree}}}}}", tree):

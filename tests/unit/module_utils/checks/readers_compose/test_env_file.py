@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ansible_collections.steadygpu.host.plugins.module_utils.checks.readers.env_file import (
     read_env_file,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.checks.secret_shapes import (
+from ansible_collections.steadygpu.host.plugins.module_utils.secrets.shapes import (
     Secret,
     classify,
     issuer,
@@ -110,7 +110,7 @@ def test_a_file_without_variables_is_named():
     assert entries("# nothing yet\n").entries == ()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(st.text(alphabet="A=\"' #\n$x\t", max_size=60))
 def test_any_text_is_read(text):
     read_env_file(text, ".env")

@@ -60,7 +60,7 @@ def test_defaults_in_defaults_without_end_are_refused():
     assert interpolate(text, {}).invalid
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(st.text(alphabet="${}:-+?AB_ 1", max_size=40))
 def test_any_text_comes_to_an_end(text):
     result = interpolate(text, KNOWN)

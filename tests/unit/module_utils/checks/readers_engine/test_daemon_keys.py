@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.steadygpu.host.plugins.module_utils.engine import (
+    daemon_judge,
     daemon_keys,
     daemon_rules,
 )
@@ -90,7 +91,6 @@ def test_all_that_a_reload_takes_is_a_key():
 
 
 def test_what_is_planned_and_what_is_checked_know_the_same_features():
-    plan = daemon_rules.judge(
-        {"features": dict.fromkeys(daemon_keys.FEATURES, True)}, ["features"], "29.7.2", [], bool
-    )
-    assert plan.errors == ()
+    wanted = {"features": dict.fromkeys(daemon_keys.FEATURES, True)}
+    daemon = daemon_judge.Daemon("29.7.2", [], None, bool)
+    assert daemon_judge.judge({}, wanted, ["features"], daemon).errors == ()

@@ -45,7 +45,7 @@ def test_a_stray_brace_is_found_where_it_leaves_something_over():
 _TEXTS = st.text(max_size=60) | st.lists(st.sampled_from(re.split(" ", '{ } [ ] : , 1 "a"')))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples // 2)
 @given(
     text=_TEXTS.map("".join) | st.dictionaries(st.text(max_size=3), st.integers()).map(json.dumps)
 )
@@ -159,7 +159,7 @@ def test_secrets_are_not_in_what_is_said():
 
 
 @pytest.mark.parametrize("kind", OURS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples // 5)
 @given(text=st.text(max_size=300))
 def test_any_text_ends_with_documents_and_findings(kind, text):
     judge(kinds.read(text, "input", kind).documents, HostView())
@@ -175,7 +175,7 @@ _WORDS = re.split(
 
 
 @pytest.mark.parametrize("kind", OURS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples // 5)
 @given(words=st.lists(st.sampled_from(_WORDS), max_size=40))
 def test_any_pieces_of_such_files_end_with_documents_and_findings(kind, words):
     text = "".join(words)
@@ -204,7 +204,7 @@ _JSON = st.recursive(
 
 
 @pytest.mark.parametrize("kind", ["daemon_json", "cdi_spec"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples // 5)
 @given(value=_JSON)
 def test_any_json_with_known_keys_ends_with_findings(kind, value):
     text = json.dumps(value)

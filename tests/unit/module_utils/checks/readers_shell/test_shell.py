@@ -318,7 +318,7 @@ SCRAPS = [
 ]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=4 * settings.default.max_examples)
 @given(st.lists(st.sampled_from(SCRAPS), max_size=40).map("".join) | st.text(max_size=60))
 def test_any_text_is_read(text):
     for document in read_shell(text, "f").documents:

@@ -84,7 +84,7 @@ def test_a_script_inside():
     assert [line.text() for line in unit.named("docker")][-1] == "docker stop x"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(
     st.lists(
         st.sampled_from([*"[]=\\\n\"'$%;# ", "ExecStart=", "docker run ", "[Service]\n", "${A}"]),

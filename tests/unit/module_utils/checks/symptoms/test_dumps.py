@@ -84,7 +84,7 @@ def test_a_broken_xml_is_a_problem_and_no_traceback():
     assert reading.problems
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=settings.default.max_examples)
 @given(st.text(max_size=400))
 def test_any_text_can_be_read(text):
     read_dump(text, "ticket")

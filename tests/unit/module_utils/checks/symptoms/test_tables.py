@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import pathlib
-import re
 import time
 
 import pytest
@@ -116,7 +115,7 @@ def test_what_is_looked_for_first_never_hides_a_match():
         flat = search.flatten(says)
         for symptom in SYMPTOMS:
             for pattern in symptom.patterns:
-                slow = re.search(pattern, flat, re.IGNORECASE)
+                slow = search.compiled(pattern).search(flat)
                 quick = search.first((pattern,), flat, flat.lower())
                 assert bool(slow) == bool(quick), pattern
 
@@ -144,7 +143,7 @@ def test_a_long_log_is_searched_quickly():
     assert time.monotonic() - began < 20
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples // 5)
 @given(st.text(max_size=300))
 def test_any_text_ends_with_an_answer(text):
     assert isinstance(explain(text, HostView()), tuple)

@@ -45,6 +45,15 @@ def test_gpus_and_mig_devices():
     assert assumed("gpus=0").gpus == ()
 
 
+def test_uuids_in_the_order_of_nvidia_smi():
+    host = assumed("uuids=GPU-aaaaaaaa+MIG-11111111+MIG-22222222+GPU-bbbbbbbb,mig=0:1g.10gb")
+    assert [gpu.uuid for gpu in host.gpus] == ["GPU-aaaaaaaa", "GPU-bbbbbbbb"]
+    first, second = host.gpus[0].mig_devices
+    assert (first.uuid, first.profile) == ("MIG-11111111", "1g.10gb")
+    assert (second.uuid, second.index) == ("MIG-22222222", 1)
+    assert [gpu.mig for gpu in host.gpus] == [True, False]
+
+
 def test_commas_belong_to_a_value_when_no_key_follows():
     host = assumed("cpus=0-3,8-11,cmdline=isolcpus=2,3 nohz_full=4,numa=0:0-7;1:8-15")
     assert host.cpu_count == 8
@@ -66,8 +75,13 @@ def test_commas_belong_to_a_value_when_no_key_follows():
         ("mig=0:1g", "GPU:PROFILE"),
         ("mig=99999:1g.10gb", "GPU:PROFILE"),
         ("rootless=perhaps", "true or false"),
+        ("cgroup=3", "cgroup=3: wanted is one of 1, 2"),
+        ("os=windows", "os=windows: wanted is a Linux distribution"),
+        ("os=13", "such as debian 12"),
         ("cgroup_driver=none", "systemd, cgroupfs"),
         ("numa=a:0", "NODE:CPUS"),
+        ("uuids=MIG-11111111+GPU-aaaaaaaa", "in the order of nvidia-smi -L"),
+        ("uuids=0", "in the order of nvidia-smi -L"),
         ("memory=much", "a size"),
         ("something", "wanted is key=value"),
         ("docker=26,what=1", "what=1: not known"),
@@ -84,7 +98,7 @@ def test_memory_in_the_usual_units():
     assert assumed("memory=512M").memory_mib == 512
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples // 2)
 @given(
     st.text(max_size=60)
     | st.sampled_from(assume.KEYS).flatmap(

@@ -89,7 +89,7 @@ ANYTHING = (
 )
 
 
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples // 3)
 @given(st.lists(st.tuples(st.sampled_from(PATHS), ANYTHING), min_size=1, max_size=3))
 def test_no_damage_to_facts_or_evidence_stops_the_rules(changes):
     whole = copy.deepcopy(BASE)

@@ -123,7 +123,7 @@ def test_a_view_says_nothing_of_what_was_not_mentioned():
     assert list(judge([mentions.view(mentions.Mentioned())], HostView())) == []
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=settings.default.max_examples)
 @given(
     st.text(max_size=80)
     | st.lists(
