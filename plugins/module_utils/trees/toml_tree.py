@@ -29,10 +29,8 @@ _Path = list[tuple[str, int]]  # the parts of a dotted key with their offsets
 def parse(text: str) -> Node:
     """The table in ``text``. Raises TreeError with the place of what TOML 1.0 does not allow."""
     check_size(text)
-    if text.startswith("\ufeff"):
-        raise TreeError("it begins with a byte order mark: save it as plain UTF-8", 1, 1)
     try:
-        return _Reader(text).document()
+        return Reader(text).document()
     except RecursionError as error:
         raise TreeError("it is nested too deeply") from error
 
@@ -51,7 +49,9 @@ class _Table:
     arrays: set[str] = field(default_factory=set)
 
 
-class _Reader:
+class Reader:
+    """Reads one text. Who needs to know what stands where overrides the ``saw_`` methods."""
+
     def __init__(self, text: str) -> None:
         self.text = text
         self.places = Places(text)
@@ -60,9 +60,22 @@ class _Reader:
         self.table = self.root
 
     def error(self, said: str, offset: int | None = None) -> TreeError:
+        """A TreeError for the character at ``offset``, or the next one."""
         return self.places.error(said, self.offset if offset is None else offset)
 
+    def saw_header(self, node: Node, names: tuple[str, ...], start: int) -> None:
+        """A table's header begins at ``start`` and ends here."""
+
+    def saw_pair(self, holder: Node, names: tuple[str, ...], start: int, value: Node) -> None:
+        """A key begins at ``start``, its value ends here; ``holder`` is the table it is said in."""
+
+    def saw_value(self, node: Node, start: int) -> None:
+        """A value begins at ``start`` and ends here."""
+
     def document(self) -> Node:
+        """The whole text as a table. Raises TreeError."""
+        if self._here("\ufeff"):
+            raise self.error("it begins with a byte order mark: save it as plain UTF-8")
         while True:
             self._skip_lines()
             if self.offset >= len(self.text):
@@ -138,6 +151,7 @@ class _Reader:
             self.table = self._one_more(table, name, offset, start)
         else:
             self.table = self._named(table, name, offset, start)
+        self.saw_header(self.table.node, tuple(part for part, _offset in path), start)
 
     def _through(self, table: _Table, name: str, offset: int) -> _Table:
         """The table ``name`` that a header goes through; it comes to be where it is not there."""
@@ -187,6 +201,7 @@ class _Reader:
     # Pairs and values
 
     def _pair(self, table: _Table, depth: int) -> None:
+        holder = table.node
         path = self._path()
         if not self._here("="):
             raise self.error(f"wanted is = behind the key {path[-1][0]!r}")
@@ -208,15 +223,19 @@ class _Reader:
         table.node.keys[name] = Key(name, *self.places.at(offset))
         if value.is_map:
             table.below[name] = _Table(value, "closed")
+        self.saw_pair(holder, tuple(part for part, _offset in path), path[0][1], value)
 
     def _value(self, depth: int) -> Node:
         if depth > LIMIT_DEPTH:
             raise self.error(f"it is nested deeper than {LIMIT_DEPTH} levels")
+        start = self.offset
         if self._here("["):
-            return self._array(depth)
-        if self._here("{"):
-            return self._inline(depth)
-        node, self.offset = read_scalar(self.text, self.offset, self.places)
+            node = self._array(depth)
+        elif self._here("{"):
+            node = self._inline(depth)
+        else:
+            node, self.offset = read_scalar(self.text, start, self.places)
+        self.saw_value(node, start)
         return node
 
     def _array(self, depth: int) -> Node:

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import yaml_quick
 from .node import Key, Node, TreeError
 from .places import LIMIT_DEPTH, check_size, check_whole, whole
 
@@ -80,7 +81,7 @@ def parse_all(text: str, unique: bool = True) -> list[Node]:
 
 def _events(text: str) -> Iterator[Any]:
     # libyaml does the same 20 times as fast, where PyYAML was built with it.
-    loader = getattr(yaml, "CSafeLoader", None) or yaml.SafeLoader
+    loader = getattr(yaml, "CSafeLoader", None) or yaml_quick.loader(yaml)
     yield from yaml.parse(text, Loader=loader)
 
 
