@@ -52,6 +52,16 @@ def fsync_directory(path: str) -> None:
         os.close(fd)
 
 
+def _make_directories(path: str) -> None:
+    """Make a directory and those above it; each new one survives a power loss."""
+    if os.path.isdir(path):
+        return
+    above = os.path.dirname(path)
+    _make_directories(above)
+    os.makedirs(path, mode=0o755, exist_ok=True)
+    fsync_directory(above)
+
+
 def write_atomic(path: str, content: str, mode: int | None = None) -> None:
     """Replace ``path`` by ``content``: temp file, fsync, rename, directory fsync.
 
@@ -61,7 +71,7 @@ def write_atomic(path: str, content: str, mode: int | None = None) -> None:
     """
     path = os.path.realpath(path)
     directory = os.path.dirname(path)
-    os.makedirs(directory, mode=0o755, exist_ok=True)
+    _make_directories(directory)
     try:
         former: os.stat_result | None = os.stat(path)
     except FileNotFoundError:

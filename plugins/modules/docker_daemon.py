@@ -22,6 +22,12 @@ description:
     O(restart).
   - Asks the daemon afterwards whether it took the keys. If it did not, or does not come back, the
     former file and daemon are restored and the task fails with the daemon's last log lines.
+  - No secret is shown or logged. Passwords in the URLs of proxies and registries, tokens, and what
+    stands under a key that is named like one, are C(<redacted>) in RV(actions), the diff, the
+    arguments and errors. A file that is new and holds one is made with mode 0600.
+  - Docker older than 28.2 does not start containers with CDI devices again when it starts itself. A
+    restart or start that would leave such containers behind is warned of, with their names.
+  - A daemon that is just starting is waited for, up to O(restart_timeout_s).
   - A daemon that is not installed, or that is stopped and O(start) is V(false), is not started.
     The file is written for its next start.
 options:
@@ -87,8 +93,11 @@ options:
   validate:
     description:
       - Whether to refuse what C(dockerd --validate) refuses (Docker 23.0 and newer), and what it
-        wrongly accepts, such as a default runtime that is not defined or a runtime without its
-        program. With V(false) the latter are warnings.
+        wrongly accepts. These are unknown keys and features and those of another release, a default
+        runtime that is not defined, a runtime without its program or with keys it does not have, a
+        cgroup driver, log driver or log option that does not exist, a C(cgroup-parent) that is no
+        slice, and settings that exclude each other. With V(false) the latter are warnings.
+      - For a Docker newer than this collection knows, an unknown key or feature is a warning.
     type: bool
     default: true
   socket:
@@ -166,10 +175,13 @@ from ansible_collections.steadygpu.host.plugins.module_utils.engine.daemon_plan 
     Plan,
     Wish,
     make_plan,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.engine.daemon_record import (
     record_path_of,
 )
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.docker_api import DockerClient
 from ansible_collections.steadygpu.host.plugins.module_utils.process import CommandMissingError
+from ansible_collections.steadygpu.host.plugins.module_utils.secrets import arguments, redact
 
 
 def told(plan: Plan) -> list[str]:
@@ -187,7 +199,8 @@ def told(plan: Plan) -> list[str]:
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "config": {"type": "dict", "default": {}},
+            # Ansible would log it before it is known what in it is secret, see arguments.hide.
+            "config": {"type": "dict", "default": {}, "no_log": True},
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
             "path": {"type": "path", "default": "/etc/docker/daemon.json"},
             "takeover": {"type": "bool", "default": False},
@@ -203,7 +216,8 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    options = module.params
+    options = dict(module.params)
+    arguments.hide(module, "config")
     engine = DockerDaemon(DockerClient(options["socket"]), options["restart_timeout_s"])
     wish = Wish(
         # Ansible's own subclasses of str and dict stay outside.
@@ -217,6 +231,8 @@ def main() -> None:
     )
     record = record_path_of(wish.path)
     try:
+        if not wish.leaves_file or wish.start:
+            engine.wait_until_settled()
         plan = make_plan(wish, engine, record)
         if not module.check_mode:
             carry_out(plan, engine, options["restart_timeout_s"], record)
@@ -226,6 +242,7 @@ def main() -> None:
         module.fail_json(msg=f"{options['path']} or {record} cannot be read or written: {error}")
     for warning in plan.warnings:
         module.warn(warning)
+    before, after = redact.pair(wish.path, plan.before or "", plan.after or "")
     result = {
         "changed": plan.changed,
         "actions": told(plan),
@@ -234,8 +251,8 @@ def main() -> None:
         "diff": {
             "before_header": wish.path,
             "after_header": wish.path,
-            "before": plan.before or "",
-            "after": plan.after or "",
+            "before": before,
+            "after": after,
         },
     }
     if plan.pending is not None:

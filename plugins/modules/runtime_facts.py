@@ -93,8 +93,10 @@ ansible_facts:
           description:
             - The daemon. C(status) is V(running), V(stopped), V(unreachable) or V(absent), and
               C(reason) says why it is not running.
-            - C(flags) are those of the unit, C(daemon_json) the state of its configuration file,
-              C(swarm) tells whether the host is a node of a Swarm.
+            - C(flags) are those of the unit, with passwords as C(<redacted>). C(daemon_json) is the
+              state of its configuration file, C(swarm) tells whether the host is a node of a Swarm.
+            - C(restart_pending) and C(reload_pending) say what the running daemon takes
+              only at its next restart, or by a reload.
           type: dict
           sample: {status: running, version: 26.1.5+dfsg1, live_restore: true}
         containerd:

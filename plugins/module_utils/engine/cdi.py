@@ -18,8 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..atomic import read_text
-from ..versions import at_least
-from . import yaml_leaf
+from . import cdi_versions, yaml_leaf
 
 DEFAULT_DIRECTORIES = ("/etc/cdi", "/var/run/cdi")
 
@@ -28,12 +27,6 @@ _MOST_SPECS = 1000
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+$")
 _KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$")
-
-# The newest CDI version a Docker release is known to read, oldest first: 25.0 is the first
-# with CDI at all, 0.7.0 needs 26.1.0 (NVIDIA's CDI support page), 27.5 vendors 0.8.0. From
-# 28.0 on nothing is refused: those releases follow the format closely.
-_DOCKER_READS = (("25.0.0", "0.6.0"), ("26.1.0", "0.7.0"), ("27.5.0", "0.8.0"))
-_NOT_REFUSED_SINCE = "28.0.0"
 
 
 @dataclass(frozen=True)
@@ -182,7 +175,4 @@ def _with_conflicts(spec: Spec, owners: Mapping[tuple[str, str], list[str]]) -> 
 
 def docker_reads(docker_version: str, cdi_version: str) -> bool:
     """Does this Docker read specs of this CDI version? Before 25.0 it reads none."""
-    if at_least(docker_version, _NOT_REFUSED_SINCE):
-        return True
-    known = [cdi for engine, cdi in _DOCKER_READS if at_least(docker_version, engine)]
-    return bool(known) and at_least(known[-1], cdi_version)
+    return cdi_versions.reads("docker", docker_version, cdi_version)

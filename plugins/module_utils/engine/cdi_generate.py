@@ -6,17 +6,27 @@
 
 The tool is not trusted to know: without ``/dev/nvidia-caps`` nodes it writes a spec that
 silently lacks them, and its exit status is 0 for a spec that the engine cannot read.
+
+Since toolkit 1.19 it writes version 0.7.0 of the format where it has group ids to add. For an
+engine that does not read that, it is asked to leave them out, and then writes an older version.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .. import vouched
 from ..atomic import read_text
 from ..process import find_program, run
-from .cdi import Spec, docker_reads, parse_spec
+from ..versions import parse
+from . import cdi_versions
+from .cdi import Spec, parse_spec
+
+# What the tool writes since 1.19 unless told otherwise, and how it is told.
+WRITES = "0.7.0"
+NO_GROUPS = "no-additional-gids-for-device-nodes"
+_NAMES = {"docker": "Docker", "podman": "Podman", "crio": "CRI-O"}
 
 
 class SpecError(Exception):
@@ -25,7 +35,11 @@ class SpecError(Exception):
 
 @dataclass(frozen=True)
 class SpecPlan:
-    """``after`` is None when the file is to go, or when ``unknown`` (only the tool could say)."""
+    """``after`` is None when the file is to go, or when ``unknown`` (only the tool could say).
+
+    ``flags`` are the feature flags that the tool needed, for whoever runs it next time.
+    ``unread`` says which engine beside Docker does not read it even so.
+    """
 
     path: str
     before: str | None
@@ -33,6 +47,9 @@ class SpecPlan:
     actions: tuple[str, ...]
     devices: tuple[str, ...] = ()
     unknown: bool = False
+    cdi_version: str | None = None
+    flags: tuple[str, ...] = ()
+    unread: str | None = None
 
     @property
     def changed(self) -> bool:
@@ -41,18 +58,56 @@ class SpecPlan:
 
 
 def plan_present(
-    path: str, ctk: str, strategies: Sequence[str], docker_version: str | None, deadline_s: float
+    path: str,
+    ctk: str,
+    strategies: Sequence[str],
+    docker_version: str | None,
+    deadline_s: float,
+    others: Mapping[str, str] | None = None,
 ) -> SpecPlan:
-    """Generate, judge, compare. Raises SpecError."""
+    """Generate, judge, compare. Raises SpecError.
+
+    ``others`` are engines beside Docker that should read it, with their versions
+    (:data:`.cdi_versions.ENGINES`). Docker that cannot read it is a refusal, theirs is not.
+    """
+    docker = {"docker": docker_version} if docker_version else {}
     before = read_text(path)
-    text = generate(ctk, strategies, "json" if path.endswith(".json") else "yaml", deadline_s)
+    form = "json" if path.endswith(".json") else "yaml"
+    flags: tuple[str, ...] = ()
+    text = generate(ctk, strategies, form, deadline_s)
     spec = parse_spec(path, text)
-    problem = refuse(spec, docker_version)
+    if spec.status == "valid" and unread(spec.cdi_version, {**docker, **(others or {})}):
+        older = _older(path, ctk, strategies, form, deadline_s)
+        if older is not None and parse(older[1].cdi_version) < parse(spec.cdi_version):
+            (text, spec), flags = older, (NO_GROUPS,)
+    problem = refuse(spec, docker)
     if problem:
         raise SpecError(f"{path} was left as it is: {problem}")
     verb = "create" if before is None else "replace"
     actions = () if before == text else (f"{verb} {path} with {len(spec.devices)} device names",)
-    return SpecPlan(path, before, text, actions, tuple(spec.devices))
+    return SpecPlan(
+        path,
+        before,
+        text,
+        actions,
+        tuple(spec.devices),
+        cdi_version=spec.cdi_version,
+        flags=flags,
+        unread=unread(spec.cdi_version, others or {}),
+    )
+
+
+def _older(
+    path: str, ctk: str, strategies: Sequence[str], form: str, deadline_s: float
+) -> tuple[str, Spec] | None:
+    """The specification without group ids; None where the tool makes none."""
+    try:
+        text = generate(ctk, strategies, form, deadline_s, (NO_GROUPS,))
+    except SpecError:
+        # A tool from before 1.19 does not know the flag.
+        return None
+    spec = parse_spec(path, text)
+    return (text, spec) if spec.status == "valid" else None
 
 
 def plan_without_tool(path: str, ctk: str) -> SpecPlan:
@@ -81,13 +136,14 @@ def carry_out(plan: SpecPlan, root: str = "/") -> None:
         vouched.write(plan.path, plan.after, root=root)
 
 
-def generate(ctk: str, strategies: Sequence[str], form: str, deadline_s: float) -> str:
+def generate(
+    ctk: str, strategies: Sequence[str], form: str, deadline_s: float, flags: Sequence[str] = ()
+) -> str:
     """The spec as the tool prints it in ``form`` (``yaml``, ``json``).
 
     Raises SpecError with what the tool said.
     """
-    argv = [ctk, "cdi", "generate", f"--format={form}"]
-    argv.extend(f"--device-name-strategy={strategy}" for strategy in strategies)
+    argv = command(ctk, strategies, flags, form=form)
     done = run(argv, deadline_s)
     if not done.ok:
         raise SpecError(
@@ -96,7 +152,22 @@ def generate(ctk: str, strategies: Sequence[str], form: str, deadline_s: float) 
     return done.stdout
 
 
-def refuse(spec: Spec, docker_version: str | None) -> str | None:
+def command(
+    ctk: str,
+    strategies: Sequence[str],
+    flags: Sequence[str] = (),
+    form: str | None = None,
+    output: str | None = None,
+) -> list[str]:
+    """The words of the command that makes a specification; without ``output`` it is printed."""
+    argv = [ctk, "cdi", "generate"]
+    argv += [f"--format={form}"] if form else []
+    argv += [f"--output={output}"] if output else []
+    argv += [f"--device-name-strategy={strategy}" for strategy in strategies]
+    return argv + [f"--feature-flag={flag}" for flag in flags]
+
+
+def refuse(spec: Spec, engines: Mapping[str, str]) -> str | None:
     """Why this spec must not be written; None when it may be.
 
     ``all`` alone is no device: the tool adds it to an empty list as well.
@@ -105,12 +176,21 @@ def refuse(spec: Spec, docker_version: str | None) -> str | None:
         return f"the generated spec is not usable: {spec.reason}"
     if not set(spec.devices) - {"all"}:
         return "the tool found no device. Is the driver loaded? Try: nvidia-smi -L"
-    version = spec.cdi_version or ""
-    if docker_version is not None and not docker_reads(docker_version, version):
-        return (
-            f"the spec has CDI version {version}, which Docker {docker_version} does not read; "
-            "upgrade Docker (25.0 reads CDI at all, 26.1 reads 0.7.0)"
-        )
+    return unread(spec.cdi_version, engines)
+
+
+def unread(cdi_version: str | None, engines: Mapping[str, str]) -> str | None:
+    """Which engine does not read this version, and what helps; None when all do."""
+    wanted = cdi_version or ""
+    for engine, version in engines.items():
+        if not cdi_versions.reads(engine, version, wanted):
+            name, since = _NAMES.get(engine, engine), cdi_versions.since(engine, wanted)
+            known = cdi_versions.highest(engine, version)
+            limit = f"it reads up to {known}" if known else "it reads none at all"
+            return (
+                f"the spec has CDI version {wanted}, which {name} {version} does not read "
+                f"({limit}); upgrade {name}" + (f" to {since} or newer" if since else "")
+            )
     return None
 
 

@@ -11,21 +11,25 @@ and the Docker daemon names containerd's and runc's versions with its own.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from .. import cgroups, osinfo, packages, units
+from .. import cgroups, osinfo, packages, units, upgrade_guard
 from ..atomic import read_text
-from . import cdi, toolkit
+from . import cdi, pending, toolkit
 from .containerd import ContainerdInfo, program_version, read_containerd
-from .daemon_json import CONFIG_PATH, document
+from .daemon_json import CONFIG_PATH, Record, RecordError, document, load_record
+from .daemon_record import record_path_of
 from .docker import DockerInfo, read_docker
 from .docker_api import DEFAULT_SOCKET, DockerClient
 from .json_text import JsonTextError
-from .services import Service, read_services
+from .services import Service, is_stale, process_start, read_services
 
+# Flags that hold no secret, as distributions set them.
+_OPEN_FLAGS = frozenset(("--host", "--containerd", "--config-file", "--debug", "--live-restore"))
 _UNITS = ("docker.service", "containerd.service")
 
 # The packages whose versions decide what a GPU container host can do.
@@ -59,7 +63,7 @@ def collect(
             toolkit.read_toolkit(installed.packages, root, live=live, deadline_s=deadline_s)
         ),
         "cdi": {"specs": [asdict(spec) for spec in cdi.read_specs(_spec_dirs(docker), root)]},
-        "packages": _packages_section(installed, extra_packages),
+        "packages": _packages_section(installed, extra_packages, root),
     }
 
 
@@ -105,8 +109,42 @@ def _docker_section(docker: DockerInfo, service: Service, root: str) -> dict[str
             "load_state": service.load_state,
         },
         "daemon_json": read_daemon_json(service.flags.get("--config-file", CONFIG_PATH), root),
-        "flags": dict(service.flags),
+        "flags": _shown_flags(service.flags),
+        **_pending(docker, service, root),
     }
+
+
+def _shown_flags(flags: Mapping[str, str]) -> dict[str, str]:
+    """The flags without passwords, as of a proxy."""
+    if set(flags) <= _OPEN_FLAGS and not any("@" in value for value in flags.values()):
+        return dict(flags)
+    # Seldom needed, and Ansible compiles what is imported at each run.
+    from ..secrets import by_key
+
+    return {name: str(json.loads(by_key.show((name,), value))) for name, value in flags.items()}
+
+
+def _pending(docker: DockerInfo, service: Service, root: str) -> dict[str, list[str]]:
+    """What the daemon has not taken yet, in words; nothing for one that does not run."""
+    path = service.flags.get("--config-file", CONFIG_PATH)
+    if docker.status != "running":
+        return {"restart_pending": [], "reload_pending": []}
+    try:
+        config = document(read_text(os.path.join(root, path.lstrip("/"))))
+        record = load_record(read_text(os.path.join(root, record_path_of(path).lstrip("/"))))
+    except (JsonTextError, RecordError, OSError):
+        config, record = {}, Record()
+    started_at = process_start(service.main_pid, root) if service.main_pid else None
+    version = docker.version or ""
+    found = pending.judge(
+        config,
+        docker.info,
+        pending.Daemon(version, service.flags, started_at, is_stale(service.main_pid, root)),
+        record,
+        pending.taken(path, started_at, root),
+        pending.hook(version, started_at),
+    )
+    return {"restart_pending": list(found.restart), "reload_pending": list(found.reload)}
 
 
 def read_daemon_json(path: str = CONFIG_PATH, root: str = "/") -> dict[str, Any]:
@@ -141,10 +179,12 @@ def _spec_dirs(docker: DockerInfo) -> Sequence[str]:
 
 
 def _packages_section(
-    installed: packages.Installed, extra_packages: Sequence[str]
+    installed: packages.Installed, extra_packages: Sequence[str], root: str
 ) -> Mapping[str, Any]:
     names = sorted({*PACKAGES, *extra_packages} & set(installed.packages))
     return {
         "manager": installed.manager,
         "installed": {name: asdict(installed.packages[name]) for name in names},
+        "pins": packages.pins(root),
+        "guarded": not upgrade_guard.missing(installed.manager, root),
     }

@@ -20,15 +20,18 @@ from typing import Any, Callable
 from .. import vouched
 from ..atomic import read_text
 from ..process import CommandMissingError
+from ..secrets import by_key, redact
 from ..units import UnitError
 from .daemon_control import EngineState
 from .daemon_json import Record, document, dump_record
-from .daemon_plan import RECORD_PATH, Engine, Plan, endangered
+from .daemon_plan import Engine, Plan, endangered
+from .daemon_record import RECORD_PATH
 from .daemon_rules import classify, not_taken
 from .docker_api import EngineError, EngineUnreachableError
 from .json_text import assign
 
 _POLL_S = 0.2
+_PRIVATE = 0o600
 
 
 class DaemonFailedError(Exception):
@@ -59,7 +62,7 @@ def carry_out(
     engine: Engine,
     timeout_s: float = 120.0,
     record_path: str | None = RECORD_PATH,
-    write: Callable[[str, str], None] = vouched.write,
+    write: Callable[..., None] = vouched.write,
 ) -> Outcome:
     """Write the record, the file, tell the daemon, and see that it took it.
 
@@ -75,9 +78,17 @@ def carry_out(
     try:
         run.forward()
     except _FORESEEN as error:
-        raise DaemonFailedError(run.undo(error)) from error
+        told = run.undo(error)
+        # No chain: the cause quotes what the daemon quoted.
+        raise DaemonFailedError(by_key.clean(told, by_key.secrets_of(*_texts(plan)))) from None
     files.put_record(replace(plan.record, pending=plan.change.cold if plan.pending else ()))
     return Outcome(plan.how, plan.pending)
+
+
+def _texts(plan: Plan) -> list[Any]:
+    """All that the daemon may quote: what was there, what was to be, what was replaced."""
+    formers = [owned.former for owned in plan.record_before.owned if owned.former is not None]
+    return [*(text for text in (plan.before, plan.after) if text), plan.wish.config, *formers]
 
 
 @dataclass(frozen=True)
@@ -86,12 +97,15 @@ class _Files:
 
     config: str
     record: str | None
-    write: Callable[[str, str], None]
+    write: Callable[..., None]  # (path, text), and the mode of a file with secrets
 
     def put_config(self, text: str | None) -> None:
+        former = read_text(self.config)
         if text is None:
             vouched.remove(self.config)
-        elif read_text(self.config) != text:
+        elif former is None and by_key.secrets_of(text):
+            self.write(self.config, text, _PRIVATE)
+        elif former != text:
             self.write(self.config, text)
 
     def put_record(self, record: Record) -> None:
@@ -100,7 +114,8 @@ class _Files:
         if record == Record():
             vouched.remove(self.record)
         elif read_text(self.record) != dump_record(record):
-            self.write(self.record, dump_record(record))
+            # It remembers values as they are, secrets too.
+            self.write(self.record, dump_record(record), _PRIVATE)
 
 
 class _Run:
@@ -177,7 +192,7 @@ class _Run:
         if not self._told:
             back = self._restore(lambda: ("Docker was not told of anything", ()))
             return f"{path} could not be changed: {error}. {back}"
-        log = self._engine.log()
+        log = redact.phrase(self._engine.log())
         started = "start with" if self._plan.how == "start" else "take the new"
         back = self._restore(self._tell_back)
         return f"Docker did not {started} {path}: {error}. {back}. The daemon's last words:\n{log}"
@@ -189,7 +204,8 @@ class _Run:
         try:
             files.put_config(plan.before)
         except OSError as error:
-            return f"The former file could not be put back: {error}; it held: {plan.before!r}"
+            held = None if plan.before is None else redact.redact(plan.wish.path, plan.before)
+            return f"The former file could not be put back: {error}; it held: {held!r}"
         try:
             told, kept = tell()
         except _FORESEEN as error:

@@ -6,28 +6,33 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .. import units
-from ..atomic import read_text
 from ..process import CommandMissingError, find_program, run
 from ..versions import at_least
+from . import container_files
 from .containerd import program_version
 from .docker import read_docker
 from .docker_api import DockerClient, EngineError, EngineUnreachableError
-from .services import read_services
+from .runtime_users import data_root
+from .services import process_start, read_services
+
+__all__ = ["UNIT", "DockerDaemon", "EngineState", "process_start"]
 
 UNIT = "docker.service"
 
 # The first release whose dockerd knows ``--validate``.
 _VALIDATES_SINCE = "23.0.0"
 
+# moby #49989: earlier ones start containers before they know CDI.
+_STARTS_CDI_SINCE = "28.2.0"
+
 _POLL_S = 0.2
+_STDIN = "/dev/stdin"
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,8 @@ class EngineState:
 
     ``running`` names the containers that a stop would end. ``started_at`` is the start of
     the daemon's process in seconds since the epoch. ``flags`` are those of its unit, and
-    ``has_unit`` says that there is one which could be started.
+    ``has_unit`` says that there is one which could be started. ``bound`` are active units that a
+    restart would stop and start with it.
     """
 
     status: str
@@ -48,6 +54,7 @@ class EngineState:
     started_at: float | None = None
     flags: Mapping[str, str] = field(default_factory=dict)
     has_unit: bool = True
+    bound: tuple[str, ...] = ()
 
 
 class DockerDaemon:
@@ -81,7 +88,33 @@ class DockerDaemon:
             started_at=process_start(service.main_pid) if service.main_pid else None,
             flags=service.flags,
             has_unit=service.load_state != "not-found",
+            bound=_active(service.bound),
         )
+
+    def wait_until_settled(self) -> None:
+        """Let a daemon that is just starting come up, for as long as a restart may take.
+
+        Its first start, which makes its storage and its networks, takes longer than a question.
+        """
+        deadline = time.monotonic() + self._restart_timeout_s
+        while time.monotonic() < deadline:
+            service = read_services([UNIT])[UNIT]
+            if service.active_state != "activating" and not self._is_young(service.main_pid):
+                return
+            if read_docker(service, self._client).status == "running":
+                return
+            time.sleep(_POLL_S)
+
+    def _is_young(self, pid: int) -> bool:
+        started = process_start(pid) if pid else None
+        return started is not None and time.time() - started < self._restart_timeout_s
+
+    def left_behind(self, state: EngineState) -> list[str]:
+        """See :class:`.daemon_plan.Engine`."""
+        if state.version is None or at_least(state.version, _STARTS_CDI_SINCE):
+            return []
+        found = container_files.read(data_root(state.info, state.flags))
+        return sorted(one.name for one in found if one.cdi and one.restarts)
 
     def reload(self) -> None:
         """SIGHUP through systemd, then wait for the daemon's own word that it has reloaded.
@@ -132,14 +165,19 @@ class DockerDaemon:
         """What ``dockerd --validate`` has against ``text``; None when nothing, or no way to ask."""
         if find_program("dockerd") is None or not at_least(version, _VALIDATES_SINCE):
             return None
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".json") as handle:
-            handle.write(text)
-            handle.flush()
-            try:
-                done = run(["dockerd", "--validate", "--config-file", handle.name])
-            except CommandMissingError:
-                return None
-            return None if done.ok else done.said.replace(handle.name, "daemon.json")
+        try:
+            # No file of it: it may hold secrets, and one would stay behind if we were killed.
+            done = run(["dockerd", "--validate", "--config-file", _STDIN], stdin=text)
+        except CommandMissingError:
+            return None
+        return None if done.ok else done.said.replace(_STDIN, "daemon.json")
+
+
+def _active(names: Sequence[str]) -> tuple[str, ...]:
+    """Those that run; a socket or target has no job to lose."""
+    jobs = [name for name in names if not name.endswith((".socket", ".target"))]
+    services = read_services(jobs) if jobs else {}
+    return tuple(name for name in jobs if services[name].active)
 
 
 def _alive(containers: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -147,15 +185,3 @@ def _alive(containers: Sequence[Mapping[str, Any]]) -> list[str]:
         str((container.get("Names") or [container.get("Id", "?")])[0]).lstrip("/")
         for container in containers
     ]
-
-
-def process_start(pid: int, root: str = "/") -> float | None:
-    """When a process started, seconds since the epoch (proc(5): stat field 22, btime)."""
-    stat = read_text(os.path.join(root, "proc", str(pid), "stat"))
-    kernel = read_text(os.path.join(root, "proc/stat")) or ""
-    boot = [line.split()[1] for line in kernel.splitlines() if line.startswith("btime ")]
-    if stat is None or not boot:
-        return None
-    # The command name in field 2 may hold blanks and parentheses: count behind the last one.
-    after_name = stat.rpartition(")")[2].split()
-    return float(boot[0]) + int(after_name[19]) / os.sysconf("SC_CLK_TCK")

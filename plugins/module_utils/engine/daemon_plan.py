@@ -9,13 +9,15 @@ A plan is also all that check mode needs. :mod:`.daemon_apply` carries it out.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Protocol
 
+from .. import vouched
 from ..atomic import read_text
 from ..process import find_program
+from ..secrets import by_key
 from .daemon_control import EngineState
 from .daemon_json import (
     CONFIG_PATH,
@@ -28,18 +30,11 @@ from .daemon_json import (
     put,
     take_back,
 )
-from .daemon_rules import Change, by_name, classify, flag_conflicts, judge, not_taken
+from .daemon_judge import Daemon, judge
+from .daemon_record import RECORD_PATH
+from .daemon_rules import Change, by_name, classify, flag_conflicts, not_taken
 from .json_text import JsonTextError
-
-RECORD_PATH = "/var/lib/steadygpu/owned/docker_daemon.json"
-
-
-def record_path_of(path: str) -> str:
-    """Where the record of a configuration file lies: each file has its own."""
-    if path == CONFIG_PATH:
-        return RECORD_PATH
-    return RECORD_PATH.replace(".json", path.replace("/", "-") + ".json")
-
+from .pending import taken
 
 _SWARM_CONFLICT = (
     "this host is a Swarm node and live-restore is true. dockerd takes that on reload and then "
@@ -73,6 +68,9 @@ class Engine(Protocol):
 
     def log(self) -> str:
         """Its last words."""
+
+    def left_behind(self, state: EngineState) -> Sequence[str]:
+        """Containers that have a restart policy and that it would all the same not start again."""
 
     def validate(self, text: str, version: str | None) -> str | None:
         """What dockerd has against a file with this text; None for nothing."""
@@ -133,19 +131,29 @@ class Plan:
         return [name for name in _runtimes(before) if name not in _runtimes(after)]
 
 
+def written_by_us(path: str, text: str) -> bool:
+    """Does the ledger say that the last text we wrote to ``path`` is this one?"""
+    newest = vouched.since(0).get(path, [vouched.ABSENT])[-1]
+    return newest == hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
 def make_plan(
     wish: Wish,
     engine: Engine,
     record_path: str = RECORD_PATH,
     is_program: Callable[[str], bool] = lambda path: find_program(path) is not None,
+    is_ours: Callable[[str, str], bool] = written_by_us,
 ) -> Plan:
-    """Decide. Raises DaemonRefusedError for a file, a key or a restart that cannot be."""
+    """Decide. Raises DaemonRefusedError for a file, a key or a restart that cannot be.
+
+    ``is_ours`` answers whether the text of the file at a path is one that this collection wrote.
+    """
     before = read_text(wish.path)
     if wish.leaves_file:
         nothing = Change(hot=(), cold=(), neutral={})
         plan = Plan(wish, before, before, Record(), Record(), nothing, "none", (), ())
         return decide(plan, engine.state(), {}) if wish.start else plan
-    record, merge = _merge(wish, before, record_path)
+    record, merge = _merge(wish, before, record_path, is_ours)
     state = engine.state()
     old, new = document(before), document(merge.text)
     touched = classify(old, new, state.version or "")
@@ -153,7 +161,7 @@ def make_plan(
     if ours and new.get("live-restore") and state.swarm_active:
         raise DaemonRefusedError(f"{wish.path} was left as it is: {_SWARM_CONFLICT}")
     if merge.text != before:
-        warnings = _check(wish, merge.text, new, touched, state, engine, is_program)
+        warnings = _check(wish, merge.text, old, touched, state, engine, is_program)
         change = touched
     else:
         warnings = ()
@@ -169,22 +177,61 @@ def make_plan(
         actions=merge.actions,
         warnings=warnings,
     )
-    return decide(plan, state, new)
+    plan = decide(plan, state, new)
+    lost = left_behind(plan, engine, state)
+    return replace(plan, warnings=(*plan.warnings, lost)) if lost else plan
 
 
-def _merge(wish: Wish, before: str | None, record_path: str) -> tuple[Record, Merge]:
+def left_behind(plan: Plan, engine: Engine, state: EngineState) -> str | None:
+    """Whom a start or restart by this plan does not bring back, in words; None for nobody."""
+    lives_on = plan.live_restore_first or plan.live_restore_last
+    if plan.how not in ("restart", "start") or lives_on:
+        return None
+    ending = endangered(state, document(plan.after), plan.change)
+    names = [one for one in engine.left_behind(state) if plan.how == "start" or one in ending]
+    if not names:
+        return None
+    return (
+        "Docker before 28.2 does not start containers with CDI devices again when it starts "
+        "(moby #49989), whatever their restart policy: {}. Afterwards: docker start {}"
+    ).format(", ".join(names[:10]), " ".join(names[:10]))
+
+
+def _adopt(
+    wish: Wish, before: str | None, record: Record, is_ours: Callable[[str, str], bool]
+) -> Record:
+    """Claim what a way back had to leave: a runtime's name that containers carry, led to runc.
+
+    It stands in a file that we wrote, in the one form in which we write it, and is nobody's.
+    """
+    wanted = _runtimes(wish.config) if wish.present else {}
+    there = _runtimes(document(before))
+    plain = {"path": find_program("runc") or "runc"}
+    for name in wanted:
+        key = ("runtimes", name)
+        left = there.get(name) == plain and wanted[name] != plain and record.owner_of(key) is None
+        if left and before is not None and is_ours(wish.path, before):
+            record = record.claim(key, plain, None)
+    return record
+
+
+def _merge(
+    wish: Wish, before: str | None, record_path: str, is_ours: Callable[[str, str], bool]
+) -> tuple[Record, Merge]:
     try:
         record = load_record(read_text(record_path))
         if wish.present:
-            return record, put(before, record, wish.config, wish.takeover)
-        return record, take_back(before, record, wish.config or None)
+            adopted = _adopt(wish, before, record, is_ours)
+            return record, put(before, adopted, wish.config, wish.takeover, by_key.show)
+        return record, take_back(before, record, wish.config or None, by_key.show)
     except JsonTextError as error:
         raise DaemonRefusedError(
             f"{wish.path} cannot be read: {error}. It was left as it is; repair it "
             f"(dockerd --validate --config-file {wish.path}) or move it away"
         ) from error
     except ForeignOwnerError as error:
-        raise DaemonRefusedError(f"{wish.path}: {error}") from error
+        told = by_key.clean(str(error), by_key.secrets_of(before or "", wish.config))
+        raise DaemonRefusedError(f"{wish.path}: {told}") from None
     except RecordError as error:
         raise DaemonRefusedError(
             f"{record_path}, which remembers what in {wish.path} is ours, is damaged: {error}. "
@@ -195,34 +242,40 @@ def _merge(wish: Wish, before: str | None, record_path: str) -> tuple[Record, Me
 def _check(
     wish: Wish,
     text: str | None,
-    new: Mapping[str, Any],
+    old: Mapping[str, Any],
     touched: Change,
     state: EngineState,
     engine: Engine,
     is_program: Callable[[str], bool],
 ) -> tuple[str, ...]:
     """The warnings. Raises DaemonRefusedError with everything that is wrong at once."""
+    new = document(text)
     errors = []
     other_file = state.flags.get("--config-file", wish.path)
     if other_file != wish.path:
         errors.append(f"docker.service reads {other_file}, not {wish.path}")
     set_now = [key for key in touched.keys if key in new]
+    if "proxies" in set_now:  # Its members are flags, and it is none.
+        set_now.extend(new["proxies"] or ())
     errors.extend(
         f"{conflict}: with both dockerd would not start; take it out of the unit or out of config"
         for conflict in flag_conflicts(set_now, state.flags)
     )
     log_drivers = (state.info.get("Plugins") or {}).get("Log") or []
-    judgement = judge(new, touched.keys, state.version, log_drivers, is_program)
-    warnings = judgement.warnings
+    daemon = Daemon(state.version, log_drivers, state.info.get("CgroupDriver"), is_program)
+    judgement = judge(old, new, touched.keys, daemon)
+    secrets = by_key.secrets_of(old, new)
+    warnings = tuple(by_key.clean(warning, secrets) for warning in judgement.warnings)
     if wish.validate:
         errors.extend(judgement.errors)
         said = engine.validate(text, state.version) if text is not None else None
         if said:
             errors.append("dockerd --validate: " + said)
     else:
-        warnings = warnings + judgement.errors
+        warnings = warnings + tuple(by_key.clean(error, secrets) for error in judgement.errors)
     if errors:
-        raise DaemonRefusedError("{} was left as it is: {}".format(wish.path, "; ".join(errors)))
+        told = by_key.clean("; ".join(errors), secrets)
+        raise DaemonRefusedError(f"{wish.path} was left as it is: {told}")
     return warnings
 
 
@@ -242,10 +295,7 @@ def _untaken(wish: Wish, record: Record, new: Mapping[str, Any], state: EngineSt
 
 def started_after(path: str, state: EngineState) -> bool:
     """Was the daemon started since the file was put there? Then it has taken all of it."""
-    try:
-        return state.started_at is not None and state.started_at > os.stat(path).st_mtime
-    except FileNotFoundError:
-        return False
+    return taken(path, state.started_at)
 
 
 def decide(plan: Plan, state: EngineState, new: Mapping[str, Any]) -> Plan:
@@ -272,6 +322,14 @@ def decide(plan: Plan, state: EngineState, new: Mapping[str, Any]) -> Plan:
         return replace(plan, how=how, pending=told + " and restart is never")
     if state.swarm_active and new.get("live-restore"):
         raise DaemonRefusedError(f"{path} was left as it is: {told}, and {_SWARM_CONFLICT}")
+    if state.bound and plan.wish.restart != "always":
+        units = ", ".join(state.bound)
+        raise DaemonRefusedError(
+            f"{path} was left as it is: {told}, and with docker.service systemd would stop and "
+            f"start {units} (Requires=, BindsTo= or PartOf= in them). Ways out: stop them first, "
+            "say Wants= and After= instead, or restart: always; restart: never writes the file and "
+            "leaves the restart to you"
+        )
     victims = endangered(state, new, change)
     if not victims or plan.wish.restart == "always":
         return replace(plan, how="restart")

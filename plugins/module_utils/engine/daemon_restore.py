@@ -24,21 +24,9 @@ from .daemon_apply import DaemonFailedError, carry_out
 from .daemon_control import EngineState
 from .daemon_json import CONFIG_PATH, NEUTRAL, Record, document
 from .daemon_plan import DaemonRefusedError, Engine, Plan, Wish, started_after
-from .daemon_rules import classify, flag_conflicts, not_taken
+from .daemon_rules import SHOWN, classify, flag_conflicts, not_taken
 from .json_text import JsonTextError, assign, assign_raw, raw
 
-# Keys whose value ``GET /info`` shows.
-_SHOWN = (
-    "runtimes",
-    "default-runtime",
-    "live-restore",
-    "labels",
-    "debug",
-    "features",
-    "cdi-spec-dirs",
-    "exec-opts",
-    "log-driver",
-)
 # Stands for a value of the daemon's of which only matters that it is not the wanted one.
 _SOMETHING = "unknown"
 # What the API tells of a runtime that the file knows as well (moby, api/types/system/runtime.go).
@@ -71,7 +59,7 @@ def restore_config(
     stays: Callable[[str], bool] = lambda program: find_program(program) is not None,
     start: bool = False,
     told: str | None = None,
-    write: Callable[[str, str], None] = vouched.write,
+    write: Callable[..., None] = vouched.write,
 ) -> Restored:
     """Bring the file at ``path`` to ``text`` (None: no file) and the daemon to what it says.
 
@@ -97,6 +85,7 @@ def restore_config(
     for name, (definition, _users) in kept.items():
         after = _with_runtime(after, before, name, definition, stays)
     plan, waiting = _plan(before, after, path, state, start, told)
+    lost = daemon_plan.left_behind(plan, engine, state)
     try:
         carry_out(plan, engine, timeout_s, record_path=None, write=write)
     except DaemonFailedError:
@@ -104,7 +93,7 @@ def restore_config(
             write(path, before)
         raise
     waiting = [*waiting, *(_told_kept(path, name, users) for name, (unused, users) in kept.items())]
-    return Restored(plan.changed, after, tuple(waiting))
+    return Restored(plan.changed, after, tuple(waiting), (lost,) if lost else ())
 
 
 # -- what the daemon is to learn ---------------------------------------------------------
@@ -162,7 +151,7 @@ def _held(
         told = {key: value for key, value in new.items() if key not in hot}
     held = dict(told)
     extra = [name for name in _shown_runtimes(state) if name not in _runtimes(new)]
-    for key in _SHOWN:
+    for key in SHOWN:
         # A key that the unit sets by a flag is not the file's.
         if flag_conflicts([key], state.flags) or not (key in new or key in NEUTRAL):
             continue
@@ -262,7 +251,7 @@ def _put_broken(
     before: str | None,
     path: str,
     kept: Mapping[str, tuple[Mapping[str, Any], Sequence[str]]],
-    write: Callable[[str, str], None],
+    write: Callable[..., None],
 ) -> Restored:
     """A text that no daemon can read is put back as it was, unless a runtime must stay in it."""
     if kept:

@@ -2,8 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What dockerd does with its configuration: what it takes on reload, what it wrongly
-accepts, and what shows that it took a key. Pure.
+"""What dockerd does with its configuration: what it takes on reload, what shows that it took a
+key, and which keys its unit sets by flags. Pure.
+
+What it wrongly accepts is in :mod:`.daemon_judge`.
 
 Sources: moby ``daemon/reload.go`` and ``reload_unix.go`` for the hot keys; the rest was
 tried on Docker 26.1.5 and 28.5.2.
@@ -18,7 +20,6 @@ from typing import Any, Callable
 
 from ..versions import at_least
 from .daemon_json import NEUTRAL
-from .daemon_keys import FEATURES
 
 _HOT = frozenset(
     (
@@ -128,14 +129,19 @@ def _is_hot(key: str, before: Mapping[str, Any], after: Mapping[str, Any], versi
 def by_name(keys: Sequence[str], after: Mapping[str, Any], version: str) -> Change:
     """As :func:`classify` for keys that were never taken, whatever the daemon has for them.
 
-    One that is no longer in the file was to be forgotten: only a restart does that.
+    One that is no longer in the file was to be forgotten: where no neutral value says so, only a
+    restart does that.
     """
     there = classify({}, {key: after[key] for key in keys if key in after}, version)
-    gone = tuple(key for key in keys if key not in after)
+    gone = [key for key in keys if key not in after]
+    by_reload = tuple(key for key in gone if key in _HOT and key in NEUTRAL)
+    by_restart = tuple(key for key in gone if key not in by_reload)
     return replace(
         there,
-        cold=there.cold + gone,
-        unprotected=there.unprotected + tuple(key for key in gone if key in _UNPROTECTED),
+        hot=there.hot + by_reload,
+        cold=there.cold + by_restart,
+        neutral={**there.neutral, **{key: NEUTRAL[key] for key in by_reload}},
+        unprotected=there.unprotected + tuple(key for key in by_restart if key in _UNPROTECTED),
     )
 
 
@@ -212,89 +218,29 @@ _Shown = Callable[[Mapping[str, Any], Mapping[str, Any]], list[str]]
 
 _SHOWN: dict[str, _Shown] = {
     "runtimes": _runtimes,
-    "features": _cdi,
-    "cdi-spec-dirs": _spec_dirs,
-    "exec-opts": _cgroup_driver,
-    "live-restore": lambda after, info: _differs(
-        "live-restore", info.get("LiveRestoreEnabled"), bool(after.get("live-restore"))
-    ),
     "default-runtime": lambda after, info: _differs(
         "default-runtime", info.get("DefaultRuntime"), after.get("default-runtime") or "runc"
+    ),
+    "live-restore": lambda after, info: _differs(
+        "live-restore", info.get("LiveRestoreEnabled"), bool(after.get("live-restore"))
     ),
     "labels": lambda after, info: _differs(
         "labels", sorted(info.get("Labels") or []), sorted(after.get("labels") or [])
     ),
     "debug": lambda after, info: _differs("debug", info.get("Debug"), bool(after.get("debug"))),
+    "features": _cdi,
+    "cdi-spec-dirs": _spec_dirs,
+    "exec-opts": _cgroup_driver,
     "log-driver": lambda after, info: _differs(
         "log-driver", info.get("LoggingDriver"), after.get("log-driver") or "json-file"
     ),
 }
 
-
-# -- what dockerd would accept and should not --------------------------------------------
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """``errors`` forbid writing the file, ``warnings`` are told and written all the same."""
-
-    errors: tuple[str, ...]
-    warnings: tuple[str, ...]
+# Keys whose value ``GET /info`` shows.
+SHOWN = tuple(_SHOWN)
 
 
-def judge(
-    after: Mapping[str, Any],
-    touched: Sequence[str],
-    version: str | None,
-    log_drivers: Sequence[str],
-    is_program: Callable[[str], bool],
-) -> Judgement:
-    """What ``dockerd --validate`` lets pass (seen on 26.1.5 and 28.5.2).
-
-    Only ``touched`` top-level keys can be errors: what stood in the file before us and
-    works is not ours to refuse. ``is_program`` answers whether a runtime can be executed.
-    """
-    errors: list[str] = []
-    warnings: list[str] = []
-    for name, runtime in _object(after, "runtimes").items():
-        path = runtime.get("path") if isinstance(runtime, dict) else None
-        if name == "runc":
-            errors.append("runtimes.runc: the name runc is reserved by Docker, choose another")
-        elif path is not None and not is_program(str(path)):
-            text = f"runtimes.{name}.path is {path}: no such program; install it first"
-            (errors if "runtimes" in touched else warnings).append(text)
-    default = after.get("default-runtime")
-    if isinstance(default, str) and not _runtime_known(default, after):
-        text = "default-runtime is {0}, which runtimes does not define; no container could start"
-        (errors if {"default-runtime", "runtimes"} & set(touched) else warnings).append(
-            text.format(default)
-        )
-    driver = cgroup_driver(after)
-    if "exec-opts" in touched and driver not in (None, "systemd", "cgroupfs"):
-        errors.append(f"native.cgroupdriver is {driver}, wanted systemd or cgroupfs")
-    wanted_log = after.get("log-driver")
-    if "log-driver" in touched and log_drivers and wanted_log not in (*log_drivers, None, "none"):
-        text = "log-driver is {0}; this daemon has {1}"
-        errors.append(text.format(wanted_log, ", ".join(sorted(log_drivers))))
-    features = _object(after, "features")
-    if "features" in touched:
-        if features.get("cdi") and version is not None and not at_least(version, "25.0.0"):
-            errors.append(f"features.cdi needs Docker 25.0.0 or newer, this is {version}")
-        warnings.extend(
-            f"features.{name}: no Docker release we know has it; dockerd will ignore it"
-            for name in sorted(set(features) - set(FEATURES))
-        )
-    return Judgement(tuple(errors), tuple(warnings))
-
-
-def _object(config: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = config.get(key)
-    return value if isinstance(value, dict) else {}
-
-
-def _runtime_known(name: str, config: Mapping[str, Any]) -> bool:
-    builtin = name == "runc" or name.startswith("io.containerd.")
-    return builtin or name in _object(config, "runtimes")
+# -- keys that are flags too -----------------------------------------------------------
 
 
 def flag_conflicts(keys: Sequence[str], flags: Mapping[str, str]) -> list[str]:
@@ -307,8 +253,11 @@ def flag_conflicts(keys: Sequence[str], flags: Mapping[str, str]) -> list[str]:
     for key in keys:
         for flag in _flag_spellings(key):
             if key != "runtimes" and flag in flags:
-                text = "{0} is a flag of docker.service ({1}={2})"
-                told.append(text.format(key, flag, flags[flag]))
+                # Only a conflict needs it, and Ansible compiles what is imported at each run.
+                from ..secrets import by_key
+
+                shown = json.loads(by_key.show((flag,), flags[flag]))
+                told.append(f"{key} is a flag of docker.service ({flag}={shown})")
     return told
 
 
@@ -319,3 +268,8 @@ def _flag_spellings(key: str) -> list[str]:
     elif key.endswith("s"):
         spellings.append("--" + key[:-1])
     return spellings
+
+
+def _object(config: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = config.get(key)
+    return value if isinstance(value, dict) else {}

@@ -13,12 +13,30 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from json.decoder import JSONDecodeError
 from typing import Any
 
-Path = tuple[str, ...]
+from ..trees.leaves import Path, flatten
+
+__all__ = [
+    "EMPTY",
+    "JsonTextError",
+    "Path",
+    "assign",
+    "assign_raw",
+    "close",
+    "delete",
+    "flatten",
+    "is_blank",
+    "is_opened",
+    "parse",
+    "raw",
+    "value_of",
+]
+
+# A document with nothing in it.
+EMPTY = "{}\n"
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
@@ -83,6 +101,26 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(word: str) -> Any:
     raise JsonTextError(f"{word} is not JSON")
+
+
+def value_of(literal: str) -> Any:
+    """What a value's text stands for. Raises ValueError."""
+    return json.loads(literal)
+
+
+def is_blank(text: str) -> bool:
+    """Is it an object without a member?"""
+    return not parse(text)
+
+
+def is_opened(text: str, path: Path) -> bool:
+    """Is there something at ``path``? Every object of JSON has a place of its own."""
+    return _find(text, path) is not None
+
+
+def close(text: str, path: Path) -> str:
+    """``text`` as it is: there are no objects that only their members name."""
+    return text
 
 
 def raw(text: str, path: Path) -> str | None:
@@ -194,21 +232,3 @@ def _value_end(text: str, start: int) -> int:
 def _blank(text: str, position: int) -> int:
     match = _BLANK.match(text, position)
     return match.end() if match else position
-
-
-def flatten(value: Any, atoms: Sequence[Path], prefix: Path = ()) -> list[tuple[Path, Any]]:
-    """The leaves of nested objects with their paths, in order.
-
-    An object whose path matches one of ``atoms`` (``*`` stands for any key) is a leaf.
-    """
-    if not isinstance(value, dict) or any(_matches(prefix, atom) for atom in atoms):
-        return [(prefix, value)]
-    leaves = []
-    for key, child in value.items():
-        leaves.extend(flatten(child, atoms, (*prefix, key)))
-    return leaves
-
-
-def _matches(path: Path, pattern: Path) -> bool:
-    same_length = len(path) == len(pattern)
-    return same_length and all(want in ("*", have) for have, want in zip(path, pattern))

@@ -10,20 +10,17 @@ refuses to start one whose runtime it does not know.
 
 from __future__ import annotations
 
-import glob
-import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..atomic import read_text
+from . import container_files
 from .daemon_json import CONFIG_PATH, document
 from .docker_api import DockerClient, EngineError
 from .json_text import JsonTextError
 
 DEFAULT_DATA_ROOT = "/var/lib/docker"
-# An engine that remaps user ids keeps its data one level down, in ``100000.100000``.
-_CONTAINERS = ("containers", "*.*/containers")
 
 
 def find(
@@ -34,7 +31,8 @@ def find(
     The engine's own files are read first: an answer about a container waits for as long as
     something is done to it. Raises EngineError and EngineUnreachableError.
     """
-    known = _on_disk(os.path.join(root, data_root.lstrip("/")))
+    files = container_files.read(os.path.join(root, data_root.lstrip("/")))
+    known = {one.identity: (one.name, one.runtime) for one in files}
     if client is not None:
         for listed in client.containers():
             identity = str(listed["Id"])
@@ -61,22 +59,6 @@ def data_root(
     return str(flags.get("--data-root") or named or DEFAULT_DATA_ROOT)
 
 
-def _on_disk(data_root: str) -> dict[str, tuple[str, str]]:
-    """Name and runtime by container id."""
-    known = {}
-    for directory in _CONTAINERS:
-        for path in glob.glob(os.path.join(glob.escape(data_root), directory, "*/hostconfig.json")):
-            above = os.path.dirname(path)
-            host = _object(path)
-            # Without it Docker does not know the container: it is what a removal left over.
-            container = _object(os.path.join(above, "config.v2.json"))
-            if host and container:
-                identity = os.path.basename(above)
-                name = _name([str(container.get("Name") or identity[:12])])
-                known[identity] = (name, str(host.get("Runtime") or ""))
-    return known
-
-
 def _asked(client: DockerClient, identity: str) -> str | None:
     try:
         return str((client.inspect(identity).get("HostConfig") or {}).get("Runtime") or "")
@@ -84,14 +66,6 @@ def _asked(client: DockerClient, identity: str) -> str | None:
         if error.status == 404:  # It was removed in the meantime.
             return None
         raise
-
-
-def _object(path: str) -> dict[str, Any]:
-    try:
-        value = json.loads(read_text(path) or "{}")
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _name(names: Sequence[str]) -> str:

@@ -15,6 +15,9 @@ from dataclasses import dataclass, field
 from ..atomic import read_text
 from ..process import CommandMissingError, run
 
+# Units that systemd stops and starts with this one (systemd.unit(5)).
+_BOUND = ("RequiredBy", "BoundBy", "ConsistsOf", "PropagatesStopTo")
+
 _PROPERTIES = (
     "Id",
     "LoadState",
@@ -24,6 +27,7 @@ _PROPERTIES = (
     "ExecStart",
     "Environment",
     "EnvironmentFiles",
+    *_BOUND,
 )
 
 # dockerd's short flags and the long ones they stand for (``dockerd --help``).
@@ -40,13 +44,17 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 @dataclass(frozen=True)
 class Service:
-    """One unit; ``load_state`` is ``not-found`` when there is no such unit."""
+    """One unit; ``load_state`` is ``not-found`` when there is no such unit.
+
+    ``bound`` are the units that systemd stops and starts with it, active or not.
+    """
 
     load_state: str = "not-found"
     active_state: str = "inactive"
     enabled: bool = False
     main_pid: int = 0
     flags: Mapping[str, str] = field(default_factory=dict)
+    bound: tuple[str, ...] = ()
 
     @property
     def active(self) -> bool:
@@ -70,6 +78,9 @@ def read_services(names: Sequence[str], deadline_s: float = 30.0) -> dict[str, S
             enabled=properties.get("UnitFileState", "").startswith("enabled"),
             main_pid=int(properties.get("MainPID") or 0),
             flags=parse_flags(exec_argv(properties.get("ExecStart", ""), environment)),
+            bound=tuple(
+                sorted({unit for key in _BOUND for unit in _words(properties.get(key, ""))})
+            ),
         )
     return {name: services.get(name, Service()) for name in names}
 
@@ -151,3 +162,32 @@ def _words(text: str) -> list[str]:
         return shlex.split(text)
     except ValueError:
         return text.split()
+
+
+def process_start(pid: int, root: str = "/") -> float | None:
+    """When a process started, seconds since the epoch (proc(5): stat field 22, btime)."""
+    stat = read_text(os.path.join(root, "proc", str(pid), "stat"))
+    kernel = read_text(os.path.join(root, "proc/stat")) or ""
+    boot = [line.split()[1] for line in kernel.splitlines() if line.startswith("btime ")]
+    if stat is None or not boot:
+        return None
+    # The command name in field 2 may hold blanks and parentheses: count behind the last one.
+    after_name = stat.rpartition(")")[2].split()
+    return float(boot[0]) + int(after_name[19]) / os.sysconf("SC_CLK_TCK")
+
+
+def is_stale(pid: int, root: str = "/") -> bool:
+    """Does a process run another program than the one that now lies at its place?
+
+    A package manager puts a new file in the place of the old one, and a process goes on with that.
+    """
+    link = os.path.join(root, "proc", str(pid), "exe")
+    try:
+        path = os.readlink(link)
+        runs = os.stat(link)
+        if path.endswith(" (deleted)"):
+            return True
+        lies = os.stat(os.path.join(root, path.lstrip("/")))
+    except OSError:
+        return False
+    return (runs.st_dev, runs.st_ino) != (lies.st_dev, lies.st_ino)

@@ -47,6 +47,9 @@ class FakeDocker:
     dies_after: str = ""
     raises: Mapping[str, Exception] = field(default_factory=dict)  # by action
     live: dict[str, Any] = field(default_factory=dict)
+    forgotten: tuple[str, ...] = ()  # who is not started again
+    bound: tuple[str, ...] = ()  # units that systemd restarts with it
+    words: str = "unable to configure the Docker daemon"
     killed: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
 
@@ -77,7 +80,14 @@ class FakeDocker:
             "Plugins": {"Log": ["json-file", "journald"]},
         }
         return EngineState(
-            "running", None, self.version, info, self.running, self.swarm, flags=self.flags
+            "running",
+            None,
+            self.version,
+            info,
+            self.running,
+            self.swarm,
+            flags=self.flags,
+            bound=self.bound,
         )
 
     def _act(self, action: str) -> None:
@@ -127,7 +137,11 @@ class FakeDocker:
 
     def log(self) -> str:
         """Its last words."""
-        return "unable to configure the Docker daemon"
+        return self.words
+
+    def left_behind(self, state: EngineState) -> tuple[str, ...]:
+        """Containers with CDI devices."""
+        return self.forgotten
 
     def validate(self, text: str, version: str | None) -> str | None:
         """Knows one unknown key."""
@@ -139,6 +153,7 @@ class Host:
     """A directory with a daemon.json and our record of it."""
 
     directory: Path
+    ours: tuple[str, ...] = ()  # texts that the ledger knows
 
     @property
     def path(self) -> str:
@@ -165,7 +180,13 @@ class Host:
     def plan(self, docker: FakeDocker, config: Mapping[str, Any], **wish: Any) -> Plan:
         """What would be done."""
         asked = Wish(config=config, path=self.path, **wish)
-        return make_plan(asked, docker, self.record, is_program=lambda path: path != "/missing")
+        return make_plan(
+            asked,
+            docker,
+            self.record,
+            is_program=lambda path: path != "/missing",
+            is_ours=lambda path, text: text in self.ours,
+        )
 
     def run(self, docker: FakeDocker, config: Mapping[str, Any], **wish: Any) -> Outcome:
         """Plan and carry out, with no patience."""

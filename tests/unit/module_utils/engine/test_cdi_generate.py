@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.cdi_generate import (
+    NO_GROUPS,
     SpecError,
     carry_out,
     plan_absent,
@@ -90,3 +91,40 @@ def test_check_mode_before_the_tool_is_there(tool: Tool) -> None:
     plan = plan_without_tool(tool.spec, "nvidia-ctk")
     assert plan.changed
     assert "once nvidia-ctk is installed" in plan.actions[0]
+
+
+class OldEngineTool(Tool):
+    """A tool of 1.19: version 0.7.0, and 0.5.0 where it is asked to leave out group ids."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        older, newer = _spec("0", version="0.5.0"), _spec("0", version="0.7.0")
+        script = (
+            f"#!/bin/sh\ncase \"$*\" in *--feature-flag={NO_GROUPS}*) echo '{older}' ;;\n"
+            f"*) echo '{newer}' ;; esac\n"
+        )
+        Path(self.path).write_text(script)
+        Path(self.path).chmod(0o755)
+
+
+def test_an_older_engine_gets_an_older_version(tmp_path: Path) -> None:
+    tool = OldEngineTool(tmp_path)
+    plan = plan_present(tool.spec, tool.path, ["index"], "25.0.3", 10)
+    assert (plan.cdi_version, plan.flags, plan.unread) == ("0.5.0", (NO_GROUPS,), None)
+    plan = plan_present(tool.spec, tool.path, ["index"], "26.1.5", 10)
+    assert (plan.cdi_version, plan.flags) == ("0.7.0", ())
+
+
+def test_another_engine_gets_it_too_and_is_no_reason_to_refuse(tmp_path: Path) -> None:
+    tool = OldEngineTool(tmp_path)
+    plan = plan_present(tool.spec, tool.path, ["index"], "28.5.2", 10, {"podman": "4.9.3"})
+    assert (plan.cdi_version, plan.flags, plan.unread) == ("0.5.0", (NO_GROUPS,), None)
+    plan = plan_present(tool.spec, tool.path, ["index"], "28.5.2", 10, {"podman": "4.2.0"})
+    assert plan.cdi_version == "0.5.0"
+    assert "Podman 4.2.0 does not read (it reads up to 0.4.0)" in (plan.unread or "")
+
+
+def test_a_tool_that_knows_no_other_version_is_refused(tool: Tool) -> None:
+    tool.says(_spec("0", version="0.7.0"))
+    with pytest.raises(SpecError, match=r"upgrade Docker to 26\.1\.0 or newer"):
+        _run(tool, "25.0.3")

@@ -145,3 +145,57 @@ def test_an_active_daemon_that_does_not_answer_is_unreachable(tmp_path: Path) ->
     docker = read_docker(Service("loaded", "active"), client, root=str(tmp_path))
     assert docker.status == "unreachable"
     assert "no such socket" in (docker.reason or "")
+
+
+def test_flags_of_the_unit_are_facts_without_their_passwords(
+    bare_host: Path, tmp_path: Path
+) -> None:
+    systemctl = bare_host / "systemctl"
+    argv = (
+        "argv[]=/usr/sbin/dockerd -H fd:// --http-proxy=http://u:s3cr3t@proxy.example.com:3128 "
+        "--log-opt=splunk-token=abcd-1234 --label=room=5 ; "
+    )
+    systemctl.write_text(
+        "#!/bin/sh\nprintf '%s\\n' Id=docker.service LoadState=loaded ActiveState=inactive "
+        f"'ExecStart={{ path=/usr/sbin/dockerd ; {argv}}}' '' Id=containerd.service\n"
+    )
+    systemctl.chmod(0o755)
+    flags = collect(socket_path=str(tmp_path / "none"), deadline_s=5)["docker"]["flags"]
+    assert flags == {
+        "--host": "fd://",
+        "--http-proxy": "http://<redacted>@proxy.example.com:3128",
+        "--log-opt": "splunk-token=<redacted>",
+        "--label": "room=5",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "restart", "reload"),
+    [
+        ("{}", [], []),
+        ("{ broken", [], []),
+        (
+            '{"features": {"cdi": true}, "debug": true}',
+            ["features of daemon.json is not in force: CDI is false, wanted true"],
+            ["debug of daemon.json is not in force: debug is false, wanted true"],
+        ),
+    ],
+)
+def test_what_a_running_daemon_has_not_taken_is_a_fact(
+    bare_host: Path, tmp_path: Path, text: str, restart: list[str], reload: list[str]
+) -> None:
+    path = tmp_path / "daemon.json"
+    path.write_text(text)
+    systemctl = bare_host / "systemctl"
+    argv = f"argv[]=/usr/sbin/dockerd --config-file={path} ; "
+    systemctl.write_text(
+        "#!/bin/sh\nprintf '%s\\n' Id=docker.service LoadState=loaded ActiveState=active "
+        f"'ExecStart={{ path=/usr/sbin/dockerd ; {argv}}}' '' Id=containerd.service\n"
+    )
+    systemctl.chmod(0o755)
+    with EngineServer(str(tmp_path / "s"), api="1.45") as server:
+        server.routes["GET /v1.45/version"] = lambda body: (200, VERSION)
+        server.routes["GET /v1.45/info"] = lambda body: (200, {**INFO, "Debug": False})
+        docker = collect(socket_path=server.path, deadline_s=5)["docker"]
+    assert docker["status"] == "running"
+    assert (docker["restart_pending"], docker["reload_pending"]) == (restart, reload)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.engine.daemon_apply
     DaemonFailedError,
     carry_out,
 )
+from ansible_collections.steadygpu.host.plugins.module_utils.engine.daemon_json import dump_record
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.daemon_plan import (
     DaemonRefusedError,
 )
@@ -236,6 +238,7 @@ def test_a_hung_daemon_stops_us_before_the_file(host: Host) -> None:
         ({"default-shm-size": "1G"}, {"--default-shm-size": "1G"}, "flag of docker.service"),
         ({"hosts": ["fd://"]}, {"--host": "fd://"}, "dockerd would not start"),
         ({"insecure-registries": ["a"]}, {"--insecure-registry": "b"}, "insecure-registries"),
+        ({"proxies": {"no-proxy": "a"}}, {"--no-proxy": "b"}, "no-proxy is a flag"),
         ({"ai-scheduler": "on"}, {}, "dockerd --validate: unknown key"),
         ({"default-runtime": "nvidia"}, {}, "runtimes does not define"),
         ({"runtimes": {"n": {"path": "/missing"}}}, {}, "no such program"),
@@ -254,8 +257,9 @@ def test_what_would_break_the_daemon_is_refused(
     assert (host.text(), docker.done) == (None, [])
 
 
-def test_an_unknown_feature_is_a_warning(host: Host) -> None:
-    plan = host.plan(host.docker(), {"features": {"gpu-scheduler": True}})
+def test_an_unknown_feature_of_somebody_else_is_a_warning(host: Host) -> None:
+    host.write('{"features": {"gpu-scheduler": true}}')
+    plan = host.plan(host.docker(), CDI)
     assert "features.gpu-scheduler" in plan.warnings[0]
 
 
@@ -264,6 +268,33 @@ def test_a_broken_file_is_left_alone(host: Host) -> None:
     with pytest.raises(DaemonRefusedError, match=r"line 1 column [89]"):
         host.run(FakeDocker("/nonexistent"), CDI)
     assert host.text() == '{"a": 1,}\n'
+
+
+def test_a_unit_that_would_be_restarted_along_is_named(host: Host) -> None:
+    docker = host.docker(bound=("train.service",))
+    assert host.run(docker, NVIDIA).applied == "reload"
+    text = host.text()
+    for config in (CDI, {**CDI, "live-restore": True}):
+        with pytest.raises(DaemonRefusedError, match=r"stop and start train\.service"):
+            host.run(docker, config)
+    assert (host.text(), docker.done) == (text, ["reload"])
+    assert host.run(docker, CDI, restart="always").applied == "restart"
+
+
+@pytest.mark.parametrize("key", ["runtimes", "labels"])
+def test_killed_before_the_record_was_removed_a_later_run_needs_no_restart(
+    host: Host, key: str
+) -> None:
+    docker = host.docker(running=("train",))
+    config = {"runtimes": NVIDIA["runtimes"], "labels": ["a=1"]}
+    host.run(docker, {key: config[key]})
+    plan = host.plan(docker, {}, present=False)
+    carry_out(plan, docker, timeout_s=0.01, record_path=host.record)
+    claims = dump_record(replace(plan.record_before, pending=(key,)))
+    Path(host.record).write_text(claims)
+    docker.done.clear()
+    assert host.run(docker, {}, present=False).applied == "reload"
+    assert (docker.killed, host.text(), os.path.exists(host.record)) == ([], None, False)
 
 
 class Killed(BaseException):
@@ -283,10 +314,10 @@ def test_killed_at_any_write_a_later_run_finishes_and_undo_is_exact(
         host.run(docker, config)
     writes = iter(range(100))
 
-    def write(path: str, text: str) -> None:
+    def write(path: str, text: str, mode: int | None = None) -> None:
         if next(writes) == cut:
             raise Killed()
-        write_atomic(path, text)
+        write_atomic(path, text, mode)
 
     plan = host.plan(docker, config, present=present)
     with contextlib.suppress(Killed):

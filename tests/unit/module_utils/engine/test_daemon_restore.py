@@ -325,3 +325,10 @@ def test_between_any_two_files_no_container_ends_and_no_carried_runtime_goes(
     hot = ("live-restore", "debug", "labels")
     assert all((docker.live.get(key) or None) == (former.get(key) or None) for key in hot)
     assert len(done.waiting) >= len(kept)
+
+
+def test_who_does_not_come_back_with_the_daemon_is_told(host: Host) -> None:
+    docker = host.docker(status="stopped", forgotten=("train",))
+    done = restore(host, docker, json.dumps(CDI), start=True)
+    assert docker.status == "running"
+    assert "docker start train" in done.notes[0]

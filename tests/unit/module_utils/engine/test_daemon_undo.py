@@ -121,10 +121,10 @@ def test_a_full_disk_leaves_file_and_daemon_alone(host: Host) -> None:
     docker = host.docker(running=("train",))
     plan = host.plan(docker, NVIDIA)
 
-    def write(path: str, text: str) -> None:
+    def write(path: str, text: str, mode: int | None = None) -> None:
         if path == host.path:
             raise OSError(28, "No space left on device")
-        write_atomic(path, text)
+        write_atomic(path, text, mode)
 
     with pytest.raises(DaemonFailedError, match=r"could not be changed: .*No space left"):
         carry_out(plan, docker, timeout_s=0.01, record_path=host.record, write=write)
