@@ -12,11 +12,18 @@ module: cdi_spec
 short_description: Keep the CDI specification of a host's NVIDIA GPUs right
 version_added: "0.1.0"
 description:
-  - Runs C(nvidia-ctk cdi generate), compares with the specification on the host, and replaces it
-    atomically when they differ.
-  - Keeps the former specification and fails when the tool fails, finds no device, or writes a
-    version of the format that the running Docker does not read. The tool itself reports success
-    in some of these cases.
+  - Judges the specification on the host by files alone (driver version, GPUs, MIG instances,
+    C(nvidia_uvm), files that are gone). A fresh one is left as it is and nothing is run. For a
+    stale one it runs C(nvidia-ctk cdi generate) and replaces it atomically.
+  - Keeps the former specification and fails when the tool fails, finds no device, leaves out what
+    the driver has, or writes a version of the format that the running Docker does not read.
+    The tool itself reports success in some of these cases.
+  - Since release 1.19 the tool writes version 0.7.0 of the format. For an engine that does not read
+    it, the tool is asked to leave out group ids of device nodes, which gives an older version.
+  - Fails when another specification of the same directory names the same devices, because engines
+    then give neither. One that this collection wrote is removed.
+  - Never makes systemd reload, and running containers keep what they have. A specification is read
+    when a container is created or started.
   - In check mode on a host without the tool it says that the specification would be generated.
 options:
   path:
@@ -31,6 +38,19 @@ options:
     type: str
     choices: [present, absent]
     default: present
+  refresh:
+    description:
+      - Have it made anew at boot, before the engines start, and after a change of the driver.
+      - Adopts C(nvidia-cdi-refresh) of toolkit 1.18 and newer. It is enabled, ordered before
+        Docker, and given O(path) and O(device_name_strategy) in its environment file where they are
+        not its defaults. Masked units stay masked.
+      - Without these units, writes C(steadygpu-cdi.service) and C(steadygpu-cdi.path).
+      - Neither notices a change of the MIG layout. M(steadygpu.host.mig_layout) refreshes the
+        specification itself.
+      - With O(state=absent) takes back what this option wrote. The toolkit's own units stay
+        enabled.
+    type: bool
+    default: false
   ctk:
     description:
       - The tool, as a name on the system path or an absolute path.
@@ -60,8 +80,14 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Containers can ask for GPUs by index and by UUID
+- name: Containers can ask for GPUs by index and by UUID, also after a reboot
   steadygpu.host.cdi_spec:
+    refresh: true
+
+- name: What is wrong with the specification, without changing anything
+  steadygpu.host.cdi_spec:
+  check_mode: true
+  register: specification
 
 - name: The specification is gone
   steadygpu.host.cdi_spec:
@@ -74,43 +100,78 @@ actions:
   returned: success
   type: list
   elements: str
-  sample: [create /var/run/cdi/nvidia.yaml with 17 device names]
+  sample: [replace /var/run/cdi/nvidia.yaml with 17 device names]
+stale:
+  description:
+    - Why the specification was, or in check mode would be, made anew. Empty for one that was right
+      or not there.
+  returned: success
+  type: list
+  elements: str
+  sample: ["it mounts libraries of driver 550.54.15, and the host has 550.163.01"]
 devices:
   description: Names of the devices in the specification; empty when only the tool could tell.
   returned: success
   type: list
   elements: str
   sample: ["0", "1", all]
+cdi_version:
+  description: Version of the format; empty when only the tool could tell.
+  returned: success
+  type: str
+  sample: 0.7.0
+refreshed_by:
+  description:
+    - Who makes it anew, V(vendor) for the toolkit's units, V(own) for this collection's, V(nobody)
+      without O(refresh) and where there is no systemd.
+  returned: success
+  type: str
+  sample: vendor
 """
+
+from dataclasses import replace
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.steadygpu.host.plugins.module_utils.engine import cdi_generate
+from ansible_collections.steadygpu.host.plugins.module_utils.cdi import env_file, keep
+from ansible_collections.steadygpu.host.plugins.module_utils.cdi.units import UnitsError
+from ansible_collections.steadygpu.host.plugins.module_utils.engine import cdi
+from ansible_collections.steadygpu.host.plugins.module_utils.engine.cdi_generate import SpecError
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.docker import read_docker
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.docker_api import DockerClient
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.services import read_services
 
 
-def make_plan(module: AnsibleModule) -> cdi_generate.SpecPlan:
-    """Decide; raises SpecError."""
-    path, ctk = module.params["path"], module.params["ctk"]
+def make_plan(module: AnsibleModule) -> keep.KeepPlan:
+    """Decide; raises SpecError, UnitsError and OSError."""
+    wanted = keep.Wanted(
+        path=module.params["path"],
+        ctk=module.params["ctk"],
+        strategies=module.params["device_name_strategy"],
+        refresh=module.params["refresh"],
+        deadline_s=module.params["deadline_s"],
+    )
     if module.params["state"] == "absent":
-        return cdi_generate.plan_absent(path)
-    if not cdi_generate.available(ctk):
-        if module.check_mode:
-            return cdi_generate.plan_without_tool(path, ctk)
-        raise cdi_generate.SpecError(
-            f"{ctk} is not on this host: install nvidia-container-toolkit-base first"
-        )
+        return keep.plan_absent(wanted)
     service = read_services(["docker.service"])["docker.service"]
     docker = read_docker(service, DockerClient(module.params["socket"]))
-    return cdi_generate.plan_present(
-        path,
-        ctk,
-        module.params["device_name_strategy"],
-        docker.version,
-        module.params["deadline_s"],
+    wanted = replace(
+        wanted,
+        engines=keep.engines(docker.version),
+        directories=docker.cdi_spec_dirs or cdi.DEFAULT_DIRECTORIES,
     )
+    return keep.plan_present(wanted, module.check_mode)
+
+
+def shown(plan: keep.KeepPlan) -> list[dict[str, str]]:
+    """The files before and after."""
+    files = [(plan.spec.path, plan.spec.before, plan.spec.after)]
+    if plan.units is not None and plan.units.env.changed:
+        files.append((env_file.PATH, plan.units.env.before, plan.units.env.after))
+    return [
+        {"before_header": path, "after_header": path, "before": old or "", "after": new or ""}
+        for path, old, new in files
+    ]
 
 
 def main() -> None:
@@ -118,6 +179,7 @@ def main() -> None:
         argument_spec={
             "path": {"type": "path", "default": "/var/run/cdi/nvidia.yaml"},
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+            "refresh": {"type": "bool", "default": False},
             "ctk": {"type": "str", "default": "nvidia-ctk"},
             "device_name_strategy": {
                 "type": "list",
@@ -132,22 +194,22 @@ def main() -> None:
     )
     try:
         plan = make_plan(module)
-        if not module.check_mode:
-            cdi_generate.carry_out(plan)
-    except cdi_generate.SpecError as error:
+        done = keep.carry_out(plan, module.check_mode, module.params["deadline_s"])
+    except (SpecError, UnitsError) as error:
         module.fail_json(msg=str(error))
     except OSError as error:
-        module.fail_json(msg=f"{module.params['path']} could not be written: {error}")
+        place = error.filename or module.params["path"]
+        module.fail_json(msg=f"{place} could not be written: {error.strerror or error}")
+    for text in done.warnings:
+        module.warn(text)
     module.exit_json(
-        changed=plan.changed,
-        actions=list(plan.actions),
-        devices=list(plan.devices),
-        diff={
-            "before_header": plan.path,
-            "after_header": plan.path,
-            "before": plan.before or "",
-            "after": plan.after or "",
-        },
+        changed=bool(done.actions),
+        actions=done.actions,
+        stale=list(plan.stale),
+        devices=list(plan.spec.devices),
+        cdi_version=plan.spec.cdi_version or "",
+        refreshed_by=plan.refreshed_by,
+        diff=shown(plan),
     )
 
 
