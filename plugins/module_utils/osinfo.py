@@ -23,7 +23,10 @@ _FAMILIES = (
 
 @dataclass(frozen=True)
 class OsInfo:
-    """``family`` is ``debian``, ``rhel``, ``suse``, or the ID itself when it is none of these."""
+    """``family`` is ``debian``, ``rhel``, ``suse``, or the ID itself when it is none of these.
+
+    ``vendor_image`` is the name of an image that the machine's vendor maintains, such as DGX OS.
+    """
 
     id: str | None
     version_id: str | None
@@ -32,6 +35,7 @@ class OsInfo:
     name: str | None
     machine: str
     python: str
+    vendor_image: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,7 @@ def read_os(root: str = "/") -> OsInfo:
         name=fields.get("PRETTY_NAME"),
         machine=platform.machine(),
         python=platform.python_version(),
+        vendor_image=_vendor_image(root),
     )
 
 
@@ -67,6 +72,15 @@ def read_kernel(root: str = "/") -> KernelInfo:
         release=release.strip() if release else None,
         cmdline=cmdline.strip() if cmdline is not None else None,
     )
+
+
+def _vendor_image(root: str) -> str | None:
+    text = read_text(os.path.join(root, "etc/dgx-release"))
+    if text is None:
+        return None
+    fields = parse_os_release(text)
+    words = fields.get("DGX_PRETTY_NAME"), fields.get("DGX_SWBUILD_VERSION")
+    return " ".join(word for word in words if word) or "DGX OS"
 
 
 def parse_os_release(text: str) -> dict[str, str]:

@@ -11,8 +11,10 @@ process. So nothing here starts a package manager.
 from __future__ import annotations
 
 import fnmatch
+import glob
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .atomic import read_text
@@ -37,6 +39,42 @@ ENGINE_PACKAGES = (
     "runc",
 )
 
+# All that NVIDIA's driver may be called in Debian, Ubuntu, EL and NVIDIA's own repositories. The
+# container toolkit (nvidia-container-…, libnvidia-container…) is no part of it.
+NVIDIA_PATTERNS = (
+    "nvidia-[!c]*",
+    "nvidia-c[!o]*",
+    "nvidia-com*",
+    "libnvidia-[!c]*",
+    "libnvidia-c[!o]*",
+    "libnvidia-com*",
+    "cuda-drivers*",
+    "firmware-nvidia*",
+    "kmod-nvidia*",
+    "libcuda1*",
+    "libnvcuvid*",
+    "libnvfm*",
+    "libnvoptix*",
+    "libnvsdm*",
+    "linux-modules-nvidia*",
+    "linux-objects-nvidia*",
+    "linux-signatures-nvidia*",
+    "xserver-xorg-video-nvidia*",
+)
+KERNEL_PATTERNS = (
+    "kernel",
+    "kernel-*",
+    "linux-generic*",
+    "linux-headers*",
+    "linux-image*",
+    "linux-kbuild*",
+    "linux-modules*",
+)
+
+# Driver and kernel: another version takes a reboot, or takes the GPUs from those who use them, so
+# nothing of ours changes them.
+DRIVER_PATTERNS = NVIDIA_PATTERNS + KERNEL_PATTERNS
+
 _DPKG_FORMAT = "${db:Status-Abbrev}\t${Package}\t${Version}\n"
 _RPM_FORMAT = "%{NAME}\t%|EPOCH?{%{EPOCH}}:{0}|\t%{VERSION}-%{RELEASE}\t%{ARCH}\n"
 
@@ -51,10 +89,14 @@ class Package:
 
 @dataclass(frozen=True)
 class Installed:
-    """All installed packages by name; ``manager`` is ``dpkg``, ``rpm`` or None (neither)."""
+    """All installed packages by name; ``manager`` is ``dpkg``, ``rpm`` or None (neither).
+
+    ``unfinished`` are those that a package manager which was killed has left half done.
+    """
 
     manager: str | None
     packages: Mapping[str, Package]
+    unfinished: Sequence[str] = ()
 
 
 def read_installed(root: str = "/", deadline_s: float = 30.0) -> Installed:
@@ -65,7 +107,7 @@ def read_installed(root: str = "/", deadline_s: float = 30.0) -> Installed:
     if find_program("dpkg-query") and os.path.exists(os.path.join(root, "var/lib/dpkg/status")):
         admin = "--admindir=" + os.path.join(root, "var/lib/dpkg")
         done = run(["dpkg-query", admin, "-W", "-f", _DPKG_FORMAT], deadline_s)
-        return Installed("dpkg", parse_dpkg(done.stdout))
+        return Installed("dpkg", parse_dpkg(done.stdout), parse_unfinished(done.stdout))
     if find_program("rpm"):
         done = run(["rpm", "--root", os.path.abspath(root), "-qa", "--qf", _RPM_FORMAT], deadline_s)
         locks = read_text(os.path.join(root, "etc/dnf/plugins/versionlock.list"))
@@ -85,6 +127,54 @@ def parse_dpkg(text: str) -> dict[str, Package]:
         if len(fields) == 3 and fields[0][1:2] == "i":
             found[fields[1]] = Package(fields[2], held=fields[0][0] == "h")
     return found
+
+
+def parse_unfinished(text: str) -> list[str]:
+    """Of the same lines the packages that are neither wholly there nor wholly gone.
+
+    Half-installed, unpacked, half-configured, or waiting for a trigger (dpkg(1), "States").
+    """
+    fields = (line.split("\t") for line in text.splitlines())
+    return sorted(words[1] for words in fields if len(words) == 3 and words[0][1:2] in "HUFWt")
+
+
+def never_changed(name: str) -> bool:
+    """Is it a driver or kernel package, which nobody but its owner may change?"""
+    return matches(name, DRIVER_PATTERNS)
+
+
+def matches(name: str, patterns: Iterable[str]) -> bool:
+    """Does one of the shell patterns name this package?"""
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def pins(root: str = "/") -> list[str]:
+    """The files that prefer some source for a package of the engine or the toolkit.
+
+    apt prefers one from priority 501 on (apt_preferences(5)). Empty on a host without apt.
+    """
+    below = root.rstrip("/")
+    found = []
+    for pattern in ("/etc/apt/preferences", "/etc/apt/preferences.d/*"):
+        for path in sorted(glob.glob(glob.escape(below) + pattern)):
+            # apt passes over a name with another ending.
+            if os.path.splitext(path)[1] in ("", ".pref") and _prefers(read_text(path) or ""):
+                found.append(path[len(below) :])
+    return found
+
+
+def _prefers(text: str) -> bool:
+    for stanza in re.split(r"\n\s*\n", text):
+        lines = [line for line in stanza.split("\n") if not line.startswith("#")]
+        # A field goes on in lines that begin with a space.
+        joined = re.sub(r"\n[ \t]+", " ", "\n".join(lines))
+        fields = dict(re.findall(r"^([A-Za-z-]+)\s*:\s*(.*)$", joined, re.MULTILINE))
+        priority = fields.get("Pin-Priority", "").strip()
+        patterns = fields.get("Package", "").split()
+        named = [name for name in (*ENGINE_PACKAGES, *TOOLKIT_PACKAGES) if matches(name, patterns)]
+        if re.fullmatch(r"\d+", priority) and int(priority) > 500 and named:
+            return True
+    return False
 
 
 def parse_rpm(text: str, locks: Sequence[str] = ()) -> dict[str, Package]:

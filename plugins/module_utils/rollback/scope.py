@@ -59,6 +59,8 @@ AREAS: tuple[Area, ...] = (
         "/etc/apt/keyrings/steadygpu-*",
         "/etc/apt/sources.list.d/steadygpu-*",
         "/etc/apt/preferences.d/steadygpu-*",
+        "/etc/apt/apt.conf.d/52steadygpu",
+        "/etc/needrestart/conf.d/steadygpu.conf",
         "/etc/yum.repos.d/steadygpu-*.repo",
         "/etc/cdi/steadygpu-*",
     ),
@@ -71,6 +73,7 @@ AREAS: tuple[Area, ...] = (
         "",
         "/etc/containerd/config.toml",
         "/etc/containerd/conf.d/*.toml",
+        "/etc/containerd/config.d/*.toml",
         "/etc/nvidia-container-runtime/config.toml",
         "/etc/nvidia-container-toolkit/**",
     ),
@@ -91,6 +94,8 @@ AREAS: tuple[Area, ...] = (
         *(f"{_UNITS}/{unit}.d/*.conf" for unit in _ENGINE_UNITS),
     ),
     *_areas("shared", "sysctl", "/etc/sysctl.d/*.conf", "/etc/sysctl.conf"),
+    # Entries in them may contradict ours, and are then switched off where they stand.
+    *_areas("shared", "", "/etc/apt/sources.list", "/etc/apt/sources.list.d/*"),
     # Holds on RHEL; on Debian they are in the package database.
     *_areas("shared", "", "/etc/dnf/plugins/versionlock.list", "/etc/dnf/versionlock.toml"),
     # Looked at, because a change there explains what broke; never restored. First what counts at
@@ -114,12 +119,10 @@ AREAS: tuple[Area, ...] = (
         "/etc/apt/auth.conf.d/*",
         secret=True,
     ),
-    # Others' package sources, and units of the engine written by hand over the package's.
+    # Others' preferences of packages, and units of the engine written by hand over the package's.
     *_areas(
         "seen",
         "",
-        "/etc/apt/sources.list",
-        "/etc/apt/sources.list.d/*",
         "/etc/apt/preferences",
         "/etc/apt/preferences.d/*",
         "/etc/yum.repos.d/*.repo",
@@ -133,6 +136,7 @@ _STANDARD = frozenset(
         "/",
         "/etc",
         "/etc/apt",
+        "/etc/apt/apt.conf.d",
         "/etc/apt/preferences.d",
         "/etc/apt/sources.list.d",
         "/etc/dnf",

@@ -7,9 +7,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 
-from ...packages import ENGINE_PACKAGES, TOOLKIT_PACKAGES
+from ...packages import (
+    ENGINE_PACKAGES,
+    KERNEL_PATTERNS,
+    NVIDIA_PATTERNS,
+    TOOLKIT_PACKAGES,
+    matches,
+    never_changed,
+)
 
 # What comes with an engine and has its version.
 _ENGINE_EXTRAS = (
@@ -20,46 +26,10 @@ _ENGINE_EXTRAS = (
     "docker-compose-plugin",
 )
 
-# All that NVIDIA's driver may be called in Debian, Ubuntu, EL and NVIDIA's own repositories. The
-# container toolkit (nvidia-container-…, libnvidia-container…) is no part of it.
-_NVIDIA_PATTERNS = (
-    "nvidia-[!c]*",
-    "nvidia-c[!o]*",
-    "nvidia-com*",
-    "libnvidia-[!c]*",
-    "libnvidia-c[!o]*",
-    "libnvidia-com*",
-    "cuda-drivers*",
-    "firmware-nvidia*",
-    "kmod-nvidia*",
-    "libcuda1*",
-    "libnvcuvid*",
-    "libnvfm*",
-    "libnvoptix*",
-    "libnvsdm*",
-    "linux-modules-nvidia*",
-    "linux-objects-nvidia*",
-    "linux-signatures-nvidia*",
-    "xserver-xorg-video-nvidia*",
-)
-_KERNEL_PATTERNS = (
-    "kernel",
-    "kernel-*",
-    "linux-generic*",
-    "linux-headers*",
-    "linux-image*",
-    "linux-kbuild*",
-    "linux-modules*",
-)
-
-# Driver and kernel: another version takes a reboot, or takes the GPUs from those who use them, so
-# a restore tells the difference and changes nothing.
-DRIVER_PATTERNS = _NVIDIA_PATTERNS + _KERNEL_PATTERNS
-
 
 def never_alone(name: str) -> bool:
     """Is it a driver or kernel package, which nobody but its owner may change?"""
-    return _matches(name, DRIVER_PATTERNS)
+    return never_changed(name)
 
 
 def recorded(installed: Iterable[str], kernel_release: str) -> set[str]:
@@ -73,12 +43,8 @@ def recorded(installed: Iterable[str], kernel_release: str) -> set[str]:
         name
         for name in installed
         if name in known
-        or _matches(name, _NVIDIA_PATTERNS)
-        or (kernel_release and name.endswith(kernel_release) and _matches(name, _KERNEL_PATTERNS))
+        or matches(name, NVIDIA_PATTERNS)
+        or (kernel_release and name.endswith(kernel_release) and matches(name, KERNEL_PATTERNS))
         # rpm keeps the release in the version; of several kernels the newest is named.
         or name in ("kernel", "kernel-core")
     }
-
-
-def _matches(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -9,5 +9,5 @@
 - A path: ``put_back``, with ``dress`` for owner, mode and attributes, ``beside`` for temporary and
   kept files, ``why_not`` for errors.
 - All else: ``actors`` chooses among ``act_…`` (contract: ``actors_api``). The package managers are
-  ``deb_packages`` and ``rpm_packages``.
+  in :mod:`...package_sets`.
 """

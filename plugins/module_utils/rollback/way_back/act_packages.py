@@ -15,14 +15,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from ... import packages
-from ...engine import runtime_users
-from ...engine.daemon_control import DockerDaemon
-from ...engine.docker_api import DockerClient, EngineError, EngineUnreachableError
+from ...package_sets import apt, dnf, occupants
+from ...package_sets.model import PackageError
 from ...process import CommandMissingError
 from ...slices import reader, reload
 from ..model import Done, Left, RollbackError, Step
 from ..observation import package_names
-from . import act_systemd, deb_packages, put_back, rpm_packages
+from . import put_back
 from .actors_api import Context
 
 # Packages whose versions belong together: only all of a set go to another version, or none.
@@ -43,7 +42,7 @@ def install(step: Step, context: Context, socket: str) -> Done:
     """
     try:
         return _install(step.details["packages"], context, socket)
-    except CommandMissingError as error:
+    except (CommandMissingError, PackageError) as error:
         raise RollbackError(str(error)) from error
 
 
@@ -51,7 +50,7 @@ def remove(step: Step, context: Context, socket: str) -> Done:
     """Remove packages that were not there. Raises RollbackError when the manager failed."""
     try:
         return _remove(step.details["packages"], context, socket)
-    except CommandMissingError as error:
+    except (CommandMissingError, PackageError) as error:
         raise RollbackError(str(error)) from error
 
 
@@ -67,10 +66,10 @@ def hold(step: Step, context: Context) -> Done:
         return Done()
     try:
         if installed.manager == "dpkg":
-            deb_packages.hold(wanted)
+            apt.Apt(context.root).hold(wanted)
         else:
-            rpm_packages.hold(wanted)
-    except CommandMissingError as error:
+            dnf.Dnf().hold(wanted)
+    except (CommandMissingError, PackageError) as error:
         raise RollbackError(str(error)) from error
     return Done(True)
 
@@ -85,8 +84,8 @@ def owner_of(path: str) -> str | None:
     manager = packages.read_installed().manager
     try:
         if manager == "dpkg":
-            return deb_packages.owner_of(path)
-        return rpm_packages.owner_of(path) if manager == "rpm" else None
+            return apt.owner_of(path)
+        return dnf.owner_of(path) if manager == "rpm" else None
     except CommandMissingError:
         return None
 
@@ -137,20 +136,21 @@ def _install(versions: Mapping[str, str], context: Context, socket: str) -> Done
         return Done(left=_wait(wanted, victims))
     deb = installed.manager == "dpkg"
     names = sorted(wanted)
-    found = deb_packages.available(names, context.root) if deb else rpm_packages.available(names)
+    manager = apt.Apt(context.root) if deb else dnf.Dnf()
+    found = manager.offered(names)
     chosen, left = choose(wanted, found, _containers(wanted, socket, context))
     if not chosen:
         return Done(left=tuple(left))
     arguments = [chosen[name] for name in sorted(chosen)]
     if deb:
-        simulated = deb_packages.simulate("install", arguments)
+        simulated = manager.solve("install", arguments)
         also = (simulated.changed | simulated.removed) - set(chosen)
         also |= {name for name in simulated.new if package_names.never_alone(name)}
         if also:
             return Done(left=(*left, *_refused(chosen, also)))
-        deb_packages.carry_out("install", arguments, context.root)
-    else:
-        rpm_packages.install(arguments)
+        manager.finish_interrupted()
+    # Engines may be restarted: they are only changed while nobody has a container.
+    manager.do("install", arguments)
     return Done(True, tuple(left))
 
 
@@ -176,24 +176,26 @@ def _remove(names: Collection[str], context: Context, socket: str) -> Done:
     if not going:
         return Done(left=tuple(left))
     if installed.manager != "dpkg":
-        rpm_packages.remove(going)
+        dnf.remove(going)
         return Done(True, tuple(left))
-    also = deb_packages.simulate("purge", going).removed - set(going)
+    manager = apt.Apt(context.root)
+    also = manager.solve("purge", going).removed - set(going)
     if also:
         return Done(left=(*left, *_refused(going, also)))
     notes = []
     with_data = [name for name in going if name in _PURGE_DELETES_DATA]
     purged = [name for name in going if name not in _PURGE_DELETES_DATA]
+    manager.finish_interrupted()
     if with_data:
-        deb_packages.carry_out("remove", with_data, context.root)
+        manager.do("remove", with_data)
         names = ", ".join(with_data)
         notes.append(f"{names} was removed, not purged: a purge would delete images and volumes")
     if purged:
-        for path in deb_packages.edited_conffiles(purged, context.root):
+        for path in apt.edited_conffiles(purged, context.root):
             kept = put_back.keep_conflict(path, context.root)
             if kept:
                 notes.append(f"{path} was edited; it is kept as {kept}, since its package goes")
-        deb_packages.carry_out("purge", purged, context.root)
+        manager.do("purge", purged)
     return Done(True, tuple(left), tuple(notes))
 
 
@@ -237,15 +239,4 @@ def _containers(names: Collection[str], socket: str, context: Context) -> list[s
     """All containers of the host, if one of the packages is an engine's."""
     if not _SETS["the engine"] & set(names):
         return []
-    client = DockerClient(socket)
-    state = DockerDaemon(client, context.options.deadline_s).state()
-    if state.status == "unreachable":
-        return [f"those of an engine that does not answer ({state.reason})"]
-    asked = client if state.status == "running" else None
-    data_root = runtime_users.data_root(state.info, state.flags)
-    try:
-        users = runtime_users.find(asked, data_root, context.root)
-    except (EngineError, EngineUnreachableError) as error:
-        return [f"those that Docker could not list ({error})"]
-    known = sorted(name for names in users.values() for name in names)
-    return known or act_systemd.living(context.root)
+    return occupants.all_containers(socket, context.root, context.options.deadline_s)

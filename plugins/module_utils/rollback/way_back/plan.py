@@ -300,7 +300,7 @@ def _sysctls(
 def _shown(name: str, value: str) -> str:
     """The value of a setting as anybody may read it."""
     # Without a difference nobody needs it, and Ansible compiles what is imported at each run.
-    from ..difference import redact
+    from ...secrets import redact
 
     return redact.value(name, value)
 
