@@ -1,0 +1,155 @@
+# Copyright: (c) 2026, steadygpu.host contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ansible_collections.steadygpu.host.plugins.module_utils.upgrade.model import Daemon
+from ansible_collections.steadygpu.host.plugins.module_utils.upgrade.switch import (
+    SwitchFailedError,
+    SwitchRefusedError,
+    Wish,
+    carry_out,
+)
+from ansible_collections.steadygpu.host.tests.unit.module_utils.upgrade.fake_machine import (
+    FakeMachine,
+    upgraded,
+)
+from ansible_collections.steadygpu.host.tests.unit.module_utils.upgrade.upgrade_hosts import (
+    JOB,
+    host,
+)
+
+BOTH = ["containerd.service", "docker.service"]
+
+
+def test_both_daemons_are_started_anew_in_order_and_the_job_is_the_same() -> None:
+    machine = FakeMachine(upgraded())
+    outcome = carry_out(Wish(containers={"trainer": 4711}), machine)
+    assert machine.restarts == BOTH
+    assert outcome.kept == {"trainer": 4711}
+    assert outcome.after["docker"] == "28.5.2+dfsg4"
+    again = carry_out(Wish(containers={"trainer": 4711}), machine)
+    assert (again.restarted, machine.restarts) == ((), BOTH)
+
+
+def test_check_mode_says_it_and_does_nothing() -> None:
+    machine = FakeMachine(upgraded())
+    assert carry_out(Wish(), machine, check=True).restarted == tuple(BOTH)
+    assert machine.restarts == []
+
+
+def test_a_run_that_was_killed_between_the_two_is_finished() -> None:
+    machine = FakeMachine(upgraded())
+    machine.restart(BOTH[0])
+    carry_out(Wish(), machine)
+    assert machine.restarts == BOTH
+
+
+def test_complaint_39_nothing_is_restarted_where_a_container_would_end() -> None:
+    machine = FakeMachine(replace(upgraded(), info={}))
+    with pytest.raises(SwitchRefusedError) as refused:
+        carry_out(Wish(), machine)
+    for words in ("nothing was changed", "trainer", "live-restore: true", "live-restore-off"):
+        assert words in str(refused.value)
+    assert machine.restarts == []
+    carry_out(Wish(accept=frozenset(["live-restore-off"])), machine)
+    assert machine.restarts == BOTH
+
+
+@pytest.mark.parametrize("unit", BOTH)
+def test_a_configuration_that_the_new_program_does_not_take_is_found_before(unit: str) -> None:
+    machine = FakeMachine(upgraded())
+    machine.complaint = (unit, "unknown key graph")
+    with pytest.raises(SwitchRefusedError, match="unknown key graph"):
+        carry_out(Wish(), machine)
+    assert machine.restarts == []
+
+
+def test_what_the_programs_say_is_told_without_secrets() -> None:
+    now = upgraded()
+    proxies = {"https-proxy": "http://build:hunter2hunter2@proxy.example.com"}
+    machine = FakeMachine(replace(now, config={**now.config, "proxies": proxies}))
+    machine.complaint = ("docker.service", f"invalid proxy {proxies['https-proxy']}")
+    with pytest.raises(SwitchRefusedError, match="invalid proxy") as refused:
+        carry_out(Wish(), machine)
+    assert "hunter2" not in str(refused.value)
+
+
+def test_rt_027_a_container_that_is_not_adopted_is_a_failure_with_its_name() -> None:
+    machine = FakeMachine(upgraded())
+    machine.kills = {"trainer": 255}
+    with pytest.raises(SwitchFailedError) as failed:
+        carry_out(Wish(), machine)
+    assert "container trainer (process 4711) has ended with status 255" in str(failed.value)
+    assert "docker.service said goodbye" in str(failed.value)
+
+
+def test_a_container_that_is_gone_or_started_anew_is_a_failure() -> None:
+    for changes, words in (
+        ({"kills": {"trainer": None}}, "is gone"),
+        ({"renews": {"trainer": 5}}, "anew"),
+    ):
+        machine = FakeMachine(upgraded())
+        vars(machine).update(changes)
+        with pytest.raises(SwitchFailedError, match=words):
+            carry_out(Wish(), machine)
+
+
+def test_a_job_that_has_done_its_work_is_a_word_and_no_failure() -> None:
+    machine = FakeMachine(upgraded())
+    machine.kills = {"trainer": 0}
+    outcome = carry_out(Wish(), machine)
+    assert "ended by itself" in outcome.warnings[0]
+
+
+def test_a_gpu_that_is_lost_by_it_is_a_failure_and_one_lost_before_is_not() -> None:
+    machine = FakeMachine(upgraded())
+    machine.lost = {"trainer": "/dev/nvidia0"}
+    carry_out(Wish(), machine)
+    machine = FakeMachine(upgraded())
+    machine.loses = {"trainer": "/dev/nvidia0"}
+    with pytest.raises(SwitchFailedError, match="trainer may no longer open /dev/nvidia0"):
+        carry_out(Wish(), machine)
+
+
+def test_docker_is_waited_for_until_it_answers_and_not_for_ever() -> None:
+    machine = FakeMachine(upgraded())
+    machine.silent = 2
+    carry_out(Wish(timeout_s=30), machine)
+    machine = FakeMachine(upgraded())
+    machine.silent = 1 << 30
+    with pytest.raises(SwitchFailedError, match="did not answer"):
+        carry_out(Wish(timeout_s=0), machine)
+
+
+def test_a_restart_that_puts_nothing_in_force_is_a_failure() -> None:
+    machine = FakeMachine(upgraded())
+    machine.useless = True
+    with pytest.raises(SwitchFailedError, match="not in force although restarted"):
+        carry_out(Wish(), machine)
+
+
+def test_the_way_back_starts_a_daemon_that_does_not_come_up() -> None:
+    down = Daemon(True, True, True, 0, None, "26.1.5+dfsg1", kill_mode="process")
+    gone = host(status="unreachable", reason="nobody listens on it", docker=down, containers=())
+    with pytest.raises(SwitchFailedError, match="trainer"):
+        carry_out(Wish(containers={"trainer": 4711}), FakeMachine(gone))
+    machine = FakeMachine(gone)
+    # Docker finds the containers that its shims kept.
+    machine.host = replace(gone, containers=(JOB,))
+    outcome = carry_out(Wish(start=True, containers={"trainer": 4711}), machine)
+    assert outcome.restarted == ("docker.service",)
+    assert outcome.kept == {"trainer": 4711}
+
+
+def test_a_stopped_docker_stays_stopped_unless_told() -> None:
+    idle = Daemon(True, False, False, 0, None, "28.5.2+dfsg4")
+    stopped = host(status="stopped", docker=idle, containers=(), info={})
+    machine = FakeMachine(stopped)
+    assert carry_out(Wish(), machine).restarted == ()
+    assert carry_out(Wish(start=True), machine).restarted == ("docker.service",)
