@@ -21,7 +21,9 @@ from steadygpu_agent import (
     heal,
     mig,
     nccl,
+    routes,
     rules_command,
+    slo,
     topo,
     verify_files,
 )
@@ -37,6 +39,8 @@ _COMMANDS = (
     nccl,
     checkpoint,
     claim,
+    routes,
+    slo,
     heal,
     verify_files,
 )
