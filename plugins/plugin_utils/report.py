@@ -40,7 +40,7 @@ def render(report: HostReport, check_mode: bool = False) -> list[str]:
     facts = report.facts
     if "os" in facts:
         lines += _labelled("host", _host(facts))
-        lines += _labelled("engine", _engine(facts))
+        lines += _labelled("engine", "", [_engine(facts), *_pending(facts["docker"])])
         lines += _labelled("toolkit", _toolkit(facts))
     if "gpu" in facts:
         lines += _labelled("driver", _driver(facts["gpu"]["driver"]))
@@ -125,6 +125,15 @@ def _engine(facts: Mapping[str, Any]) -> str:
         "on" if docker.get("live_restore") else "off",
         _count(docker["containers"].get("running") or 0, "container"),
     )
+
+
+def _pending(docker: Mapping[str, Any]) -> list[str]:
+    """What the running daemon has not taken yet."""
+    return [
+        f"{what} pending: {told}"
+        for what in ("restart", "reload")
+        for told in docker.get(f"{what}_pending") or []
+    ]
 
 
 def _toolkit(facts: Mapping[str, Any]) -> str:

@@ -22,6 +22,13 @@ from statistics import median
 ROOT = Path(__file__).resolve().parents[2]
 FILES = 1000
 ROUNDS = 5
+CHECKOUT = ("-m", "steadygpu_agent")
+# As in the zipapp, whose PyYAML is pure Python.
+WITHOUT_LIBYAML = (
+    "-c",
+    "import sys, yaml; yaml.__dict__.pop('CSafeLoader', None); "
+    "from steadygpu_agent.cli import main; sys.exit(main())",
+)
 # A service of a usual length; each file has two or three of them and differs from the others.
 SERVICE = """\
   worker{number}:
@@ -63,11 +70,13 @@ def main() -> None:
         start = _median(["--version"], ROUNDS)
         single = _median(["check", str(one)], ROUNDS)
         all_of_them = _median(["check", str(many)], 3)
+        pure = _median(["check", str(many)], 3, WITHOUT_LIBYAML)
     print("| what | seconds |\n|---|---|")
     print(f"| start (`--version`) | {start:.2f} |")
     print(f"| one Compose file | {single:.2f} |")
     print(f"| {FILES} Compose files, {_cpus()} CPUs | {all_of_them:.2f} |")
     print(f"| the same without start | {all_of_them - single:.2f} |")
+    print(f"| the same without start and without libyaml | {pure - single:.2f} |")
 
 
 def _compose(number: int) -> str:
@@ -78,13 +87,13 @@ def _compose(number: int) -> str:
     return "services:\n" + "".join(services)
 
 
-def _median(arguments: list[str], rounds: int) -> float:
+def _median(arguments: list[str], rounds: int, program: tuple[str, ...] = CHECKOUT) -> float:
     path = os.pathsep.join((str(ROOT / "build" / "collections"), str(ROOT / "agent")))
     seconds = []
     for _round in range(rounds + 1):
         began = time.perf_counter()
         done = subprocess.run(
-            [sys.executable, "-m", "steadygpu_agent", *arguments],
+            [sys.executable, *program, *arguments],
             env={**os.environ, "PYTHONPATH": path},
             stdout=subprocess.PIPE,
             check=False,

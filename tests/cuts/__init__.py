@@ -15,4 +15,11 @@ killed right before it. Then the disk is looked at, and the next run does what i
 ``world``           what lies there: before a change, what roles and others make of it
 ``tree``            what is on a disk, seen without the code under test
 ``sweep``           the operations, what must hold at each cut and after it
+
+Whole modules are cut the same way, with the scratch host as their root:
+
+``module_run``      the server that runs them
+``module_cases``    which modules, on which hosts, with which arguments
+``module_sweep``    what must hold at each cut and after it
+``scratch_docker``, ``scratch_containerd``, ``scratch_systemd``  what outlives them on the host
 """

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -15,21 +16,36 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.steadygpu.host.tests.cuts.module_sweep import ModuleSweep
 from ansible_collections.steadygpu.host.tests.cuts.sweep import COUNTS, Sweep
-from ansible_collections.steadygpu.host.tests.cuts.tracing import Operations
+from ansible_collections.steadygpu.host.tests.cuts.tracing import MODULES, PROGRAM, Operations
 
 
-@pytest.fixture
-def sweep() -> Iterator[Sweep]:
-    """Cuts below a directory in memory: what a SIGKILL leaves is the same there, and a sweep
+@contextlib.contextmanager
+def _operations(program: Path) -> Iterator[tuple[Operations, Path]]:
+    """A server, and a directory in memory: what a SIGKILL leaves is the same there, and a sweep
     waits for thousands of fsyncs.
     """
     if shutil.which("strace") is None:
         pytest.skip("strace is missing; as root: apt-get install strace")
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="cuts-", dir=memory) as scratch:
-        with Operations(Path(scratch)) as operations:
-            yield Sweep(operations, Path(scratch))
+        with Operations(Path(scratch), program) as operations:
+            yield operations, Path(scratch)
+
+
+@pytest.fixture
+def sweep() -> Iterator[Sweep]:
+    """Cuts of checkpoints, changes and the way back."""
+    with _operations(PROGRAM) as (operations, scratch):
+        yield Sweep(operations, scratch)
+
+
+@pytest.fixture(scope="module")
+def module_sweep() -> Iterator[ModuleSweep]:
+    """Cuts of whole modules."""
+    with _operations(MODULES) as (operations, scratch):
+        yield ModuleSweep(operations, scratch)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -46,8 +62,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("cuts")
         for row in rows:
             terminalreporter.write_line(
-                "{operation:<12} {cuts:>5} of {calls:>5} calls that change the disk, "
+                "{operation:<22} {cuts:>5} of {calls:>5} calls that change the disk, "
                 "{seconds:.1f} s".format(**row)
             )
         cuts, calls = (sum(row[name] for row in rows) for name in ("cuts", "calls"))
-        terminalreporter.write_line(f"{'together':<12} {cuts:>5} of {calls:>5}")
+        terminalreporter.write_line(f"{'together':<22} {cuts:>5} of {calls:>5}")

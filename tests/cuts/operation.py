@@ -17,6 +17,7 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -82,15 +83,15 @@ def _told(outcome: model.Outcome) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Serve until stdin ends."""
+def main(act: Callable[[str, str], Any] = perform) -> None:
+    """Serve until stdin ends; ``act`` does an operation by its verb below a root."""
     for line in sys.stdin:
         job = json.loads(line)
         reader, writer = os.pipe()
         pid = os.fork()
         if pid == 0:
             os.close(reader)
-            _job(job, writer)
+            _job(job, writer, act)
         os.close(writer)
         if job["traced"]:
             os.waitpid(pid, os.WUNTRACED)
@@ -103,13 +104,13 @@ def main() -> None:
         print(json.dumps({**ended, **(json.loads(said) if said else {})}), flush=True)
 
 
-def _job(job: dict[str, Any], writer: int) -> None:
+def _job(job: dict[str, Any], writer: int, act: Callable[[str, str], Any]) -> None:
     """The child: never returns."""
     if job["traced"]:
         ctypes.CDLL(None).prctl(_PR_SET_PTRACER, _ANYBODY)
         os.kill(os.getpid(), signal.SIGSTOP)
     try:
-        said = {"answer": perform(job["verb"], job["root"])}
+        said = {"answer": act(job["verb"], job["root"])}
     except BaseException:
         said = {"error": traceback.format_exc()}
     os.write(writer, json.dumps(said).encode())

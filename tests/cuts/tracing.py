@@ -25,6 +25,7 @@ from typing import Any
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(__file__).with_name("operation.py")
+MODULES = Path(__file__).with_name("module_run.py")
 
 # What can change a file, a directory or their metadata. fsync is not among them: a SIGKILL right
 # before it shows the same disk as one right before the next change.
@@ -47,6 +48,10 @@ _MAY_BE_LOST = re.compile(
     rf"{_STORE}/(lock|incoming(/[^/]*)?): |{_STORE}/objects/.: not flushed since unlink "
 )
 _LINE = re.compile(r"^(?P<thread>\d+) +(?P<name>\w+)\((?P<rest>.*)$")
+# A path as a process names it that has its root below another one; not those of the kernel.
+_INSIDE = re.compile(r'"(?=/(?!dev/|proc/|sys/))')
+# What begins the verb of an operation that has the scratch host for its root: a whole module.
+MODULE = "module:"
 
 
 @dataclass(frozen=True)
@@ -72,10 +77,11 @@ class CutError(AssertionError):
 
 
 class Operations:
-    """The server, and strace around its jobs. A context manager."""
+    """The server ``program``, and strace around its jobs. A context manager."""
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, scratch: Path, program: Path = PROGRAM) -> None:
         self._trace = scratch / "trace"
+        self._program = program
         env = dict(
             os.environ,
             PYTHONPATH=str(CHECKOUT / "build" / "collections"),
@@ -84,7 +90,7 @@ class Operations:
             PYTHONDONTWRITEBYTECODE="1",
         )
         self._server = subprocess.Popen(
-            [sys.executable, str(PROGRAM)],
+            [sys.executable, str(program)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -108,7 +114,7 @@ class Operations:
         pid = self._ask(verb, root, traced=True)
         self._strace(pid, [*_OPENING, *_CHANGING, *_LASTING])
         answer = self._answer()["answer"]
-        lines = self._trace.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = self._lines(verb, root)
         return Record(tuple(_calls(lines, pid, str(root))), tuple(lines), answer)
 
     def cut(self, verb: str, root: Path, call: Call) -> None:
@@ -117,12 +123,19 @@ class Operations:
         kill = f"inject={call.name}:signal=SIGKILL:when={call.nth}"
         self._strace(pid, [call.name], "-e", kill)
         ended = self._answer()
-        lines = self._trace.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = self._lines(verb, root)
         last = [line for line in lines if _LINE.match(line)][-1:]
         if ended["signal"] != signal.SIGKILL:
             raise CutError(f"{verb} ran to its end, wanted a cut at {call}: {ended}")
         if not last or str(root) not in last[0]:
             raise CutError(f"{verb} was cut at {last}, wanted {call}")
+
+    def _lines(self, verb: str, root: Path) -> list[str]:
+        """The trace, with every path as it is seen from here."""
+        lines = self._trace.read_text(encoding="utf-8", errors="replace").splitlines()
+        if not verb.startswith(MODULE):
+            return lines
+        return [_INSIDE.sub(f'"{root}', line) for line in lines]
 
     def _ask(self, verb: str, root: Path, traced: bool) -> int:
         assert self._server.stdin is not None
@@ -141,7 +154,7 @@ class Operations:
         assert self._server.stdout is not None
         line = self._server.stdout.readline()
         if not line:
-            raise AssertionError(f"{PROGRAM.name} ended with {self._server.wait()}")
+            raise AssertionError(f"{self._program.name} ended with {self._server.wait()}")
         return line
 
     def _strace(self, pid: int, names: list[str], *more: str) -> None:

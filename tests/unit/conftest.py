@@ -17,6 +17,8 @@ from ansible_collections.steadygpu.host.plugins.module_utils import vouched
 # No deadline: a busy machine is no fault of the code. Derandomised: a lane that failed fails again.
 # `pytest --hypothesis-profile search` looks for examples that were never tried.
 settings.register_profile("lane", deadline=None, derandomize=True)
+# `few` is for another Python, which is there to show that the code runs at all.
+settings.register_profile("few", deadline=None, derandomize=True, max_examples=20)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("lane")
 

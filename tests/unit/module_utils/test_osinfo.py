@@ -51,3 +51,14 @@ def test_families(text: str, family: str | None) -> None:
 def test_nothing_there_is_an_answer(tmp_path: Path) -> None:
     assert read_os(str(tmp_path)).id is None
     assert read_kernel(str(tmp_path)).release is None
+
+
+def test_an_image_of_the_vendor(tmp_path: Path) -> None:
+    assert read_os(str(tmp_path)).vendor_image is None
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/dgx-release").write_text(
+        'DGX_NAME="DGX Server"\nDGX_PRETTY_NAME="NVIDIA DGX Server"\nDGX_SWBUILD_VERSION="6.3.2"\n'
+    )
+    assert read_os(str(tmp_path)).vendor_image == "NVIDIA DGX Server 6.3.2"
+    (tmp_path / "etc/dgx-release").write_text("")
+    assert read_os(str(tmp_path)).vendor_image == "DGX OS"

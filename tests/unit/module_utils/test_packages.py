@@ -13,7 +13,9 @@ from ansible_collections.steadygpu.host.plugins.module_utils.packages import (
     Package,
     parse_dpkg,
     parse_rpm,
+    parse_unfinished,
     parse_versionlock,
+    pins,
     read_installed,
 )
 
@@ -71,3 +73,31 @@ def test_reads_a_dpkg_database_under_a_root(tmp_path: Path) -> None:
     installed = read_installed(str(tmp_path))
     assert installed.manager == "dpkg"
     assert installed.packages == {"runc": Package("1.1.15+ds1-2", held=True)}
+
+
+def test_pins_of_the_engine_or_the_toolkit_are_found(tmp_path: Path) -> None:
+    directory = tmp_path / "etc/apt/preferences.d"
+    directory.mkdir(parents=True)
+    (directory / "vendor").write_text(
+        "# the image\nPackage: *\nPin: origin packages.example.com\nPin-Priority: 600\n"
+    )
+    (directory / "two.pref").write_text(
+        "Package: cowsay\nPin: version 1\nPin-Priority: 900\n\n"
+        "Package: cowsay\n docker-* runc\nPin: version 1\nPin-Priority: 1001\n"
+    )
+    (directory / "low").write_text("Package: *\nPin: release a=x\nPin-Priority: 100\n")
+    (directory / "never").write_text("Package: docker.io\nPin: release a=x\nPin-Priority: -1\n")
+    (directory / "a.save").write_text("Package: *\nPin: release a=x\nPin-Priority: 999\n")
+    assert pins(str(tmp_path)) == [
+        "/etc/apt/preferences.d/two.pref",
+        "/etc/apt/preferences.d/vendor",
+    ]
+    assert pins(str(tmp_path / "none")) == []
+
+
+def test_what_a_killed_dpkg_left() -> None:
+    text = (
+        "ii \ta\t1\nhi \tb\t1\nrc \tc\t1\niU \td\t1\niHR\te\t1\niF \tf\t1\niW \tg\t1\nit \th\t1\n"
+    )
+    assert parse_unfinished(text) == ["d", "e", "f", "g", "h"]
+    assert set(parse_dpkg(text)) == {"a", "b"}

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,54 @@ def test_a_broken_file_is_one_clear_message(
     assert status == 1
     assert "line 2 column 1" in result["msg"]
     assert path.read_text() == '{"debug": true\n"labels": []}'
+
+
+SECRETS = {
+    "proxies": {"https-proxy": "http://deploy:s3cr3t-pw@proxy.example.com:3128"},
+    "log-opts": {"max-size": "10m"},
+    "registry-mirrors": ["https://ci:hunter2222@mirror.example.com"],
+    "labels": ["token=abcd1234efgh"],
+}
+
+
+@pytest.mark.parametrize("there", [{}, {"proxies": {"https-proxy": "http://a:former99@old"}}])
+def test_no_secret_is_returned_logged_or_in_an_error(
+    there: dict[str, Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    logged: list[str] = []
+    monkeypatch.setattr(
+        docker_daemon.AnsibleModule,
+        "log",
+        lambda self, msg, log_args=None: logged.append(f"{msg} {log_args}"),
+    )
+    path = tmp_path / "daemon.json"
+    path.write_text(json.dumps(there))
+    status, result = _run(capsys, path, config=SECRETS)
+    assert status == (1 if there else 0)
+    if not there:
+        assert "10m" in json.dumps(result["actions"])
+        assert "@proxy.example.com" in result["diff"]["after"]
+    assert "proxies.https-proxy" in json.dumps(result)
+    assert result["invocation"]["module_args"]["config"]["log-opts"] == {"max-size": "10m"}
+    everything = json.dumps(result) + "".join(logged)
+    assert "Invoked with" in everything
+    for secret in ("s3cr3t", "hunter2", "abcd1234", "former99"):
+        assert secret not in everything
+
+
+def test_a_new_file_with_a_secret_is_for_root_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(docker_daemon, "record_path_of", lambda path: str(tmp_path / "record"))
+    monkeypatch.setattr(process, "_SEARCH_PATH", str(tmp_path))
+    path = tmp_path / "daemon.json"
+    status, result = _run(capsys, path, config=SECRETS, _ansible_check_mode=False)
+    assert (status, result["applied"]) == (0, "not_running")
+    assert [oct(os.stat(one).st_mode)[-3:] for one in (path, tmp_path / "record")] == ["600", "600"]
+    assert json.loads(path.read_text()) == SECRETS
 
 
 @pytest.fixture

@@ -16,6 +16,11 @@ import pytest
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.daemon_control import (
     EngineState,
 )
+from ansible_collections.steadygpu.host.plugins.module_utils.package_sets import (
+    apt,
+    dnf,
+    occupants,
+)
 from ansible_collections.steadygpu.host.plugins.module_utils.packages import Installed, Package
 from ansible_collections.steadygpu.host.plugins.module_utils.process import Completed
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
@@ -25,8 +30,6 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
 )
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back import (
     act_packages,
-    deb_packages,
-    rpm_packages,
 )
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.acting import (
     Former,
@@ -92,8 +95,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
         engine = act_packages._SETS["the engine"] & set(names)
         return made.containers if engine else []
 
-    monkeypatch.setattr(deb_packages, "run", run)
-    monkeypatch.setattr(rpm_packages, "run", run)
+    monkeypatch.setattr(apt, "run", run)
+    monkeypatch.setattr(dnf, "run", run)
     monkeypatch.setattr(act_packages.packages, "read_installed", made.read_installed)
     monkeypatch.setattr(act_packages, "_containers", containers)
     return made
@@ -367,7 +370,7 @@ def test_every_container_counts_whether_it_runs_or_not(
     (where / "hostconfig.json").write_text('{"Runtime": "runc"}')
     (where / "config.v2.json").write_text('{"Name": "/old"}')
     state = EngineState(status, reason="test")
-    monkeypatch.setattr(act_packages.DockerDaemon, "state", lambda _self: state)
+    monkeypatch.setattr(occupants.DockerDaemon, "state", lambda _self: state)
     context = Former().context(str(tmp_path))
     assert act_packages._containers(["containerd"], "/nowhere", context) == wanted
     assert act_packages._containers(["nvidia-container-toolkit"], "/nowhere", context) == []
@@ -377,6 +380,6 @@ def test_containers_of_another_engine_count_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "run/containerd/io.containerd.runtime.v2.task/k8s.io/pod").mkdir(parents=True)
-    monkeypatch.setattr(act_packages.DockerDaemon, "state", lambda _self: EngineState("absent"))
+    monkeypatch.setattr(occupants.DockerDaemon, "state", lambda _self: EngineState("absent"))
     context = Former().context(str(tmp_path))
     assert act_packages._containers(["runc"], "/nowhere", context) == ["k8s.io/pod"]

@@ -45,6 +45,8 @@ OWN = [
     "/etc/apt/sources.list.d/steadygpu-toolkit.sources",
     "/etc/apt/preferences.d/steadygpu-toolkit.pref",
     "/etc/apt/keyrings/steadygpu-toolkit.asc",
+    "/etc/apt/apt.conf.d/52steadygpu",
+    "/etc/needrestart/conf.d/steadygpu.conf",
     "/etc/yum.repos.d/steadygpu-toolkit.repo",
     "/etc/sysctl.d/90-steadygpu.conf",
     "/etc/modprobe.d/steadygpu.conf",
@@ -63,12 +65,13 @@ SHARED = [
     "/etc/systemd/system/docker.socket.d/override.conf",
     "/etc/sysctl.d/10-other.conf",
     "/etc/sysctl.conf",
+    "/etc/apt/sources.list.d/other.list",
 ]
 SEEN = [
     "/etc/modprobe.d/nvidia.conf",
     "/etc/default/grub",
     "/etc/systemd/system/docker.service",
-    "/etc/apt/sources.list.d/other.list",
+    "/etc/apt/preferences.d/other.pref",
     "/etc/docker/certs.d/registry.example/ca.crt",
 ]
 
