@@ -45,6 +45,7 @@ sweep: deps ## every cut, and the stories that are longer than a lane may take
 	@pytest -q --numprocesses 2 -m sweep tests/cuts
 	@STEADYGPU_FUZZ_SECONDS=300 pytest -q tests/fuzz
 	@STORIES=sweep .ci/lanes/integration
+	@SCENARIOS=sweep .ci/lanes/molecule
 
 bench: deps agent ## measure what docs/ states, on lab hosts
 	@python3 tests/lab setup

@@ -15,7 +15,7 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .atomic import read_text
 from .process import find_program, run
@@ -34,9 +34,16 @@ ENGINE_PACKAGES = (
     "docker-cli",
     "docker-ce",
     "docker-ce-cli",
+    "docker-ce-rootless-extras",
+    "moby-engine",
+    "moby-cli",
+    "moby-containerd",
+    "moby-runc",
     "containerd",
+    "containerd-app",
     "containerd.io",
     "runc",
+    "runc-app",
 )
 
 # All that NVIDIA's driver may be called in Debian, Ubuntu, EL and NVIDIA's own repositories. The
@@ -91,12 +98,18 @@ class Package:
 class Installed:
     """All installed packages by name; ``manager`` is ``dpkg``, ``rpm`` or None (neither).
 
-    ``unfinished`` are those that a package manager which was killed has left half done.
+    ``half_done`` are those that a package manager which was killed has left so, with their version:
+    "" for one that was cut while it was unpacked for the first time.
     """
 
     manager: str | None
     packages: Mapping[str, Package]
-    unfinished: Sequence[str] = ()
+    half_done: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """The names of what is half done."""
+        return tuple(self.half_done)
 
 
 def read_installed(root: str = "/", deadline_s: float = 30.0) -> Installed:
@@ -129,13 +142,14 @@ def parse_dpkg(text: str) -> dict[str, Package]:
     return found
 
 
-def parse_unfinished(text: str) -> list[str]:
-    """Of the same lines the packages that are neither wholly there nor wholly gone.
+def parse_unfinished(text: str) -> dict[str, str]:
+    """Of the same lines the packages that are neither wholly there nor wholly gone, by version.
 
     Half-installed, unpacked, half-configured, or waiting for a trigger (dpkg(1), "States").
     """
     fields = (line.split("\t") for line in text.splitlines())
-    return sorted(words[1] for words in fields if len(words) == 3 and words[0][1:2] in "HUFWt")
+    found = {words[1]: words[2] for words in fields if len(words) == 3 and words[0][1:2] in "HUFWt"}
+    return dict(sorted(found.items()))
 
 
 def never_changed(name: str) -> bool:

@@ -46,7 +46,8 @@ options:
       - V(present) sets the keys.
       - V(absent) restores what stood in their place before, for the keys of O(config) that this
         module set; their values in O(config) do not matter. A key that somebody changed since is
-        left to them.
+        left to them. A runtime whose name containers carry, running or stopped, is not taken away,
+        since they would not start again; then nothing is, unless O(restart=always).
     type: str
     choices: [present, absent]
     default: present
@@ -69,17 +70,21 @@ options:
         before it writes anything.
       - live-restore does not keep containers over a change of storage, bridge, user namespace or
         containerd, such as C(data-root), C(storage-driver), C(bip) or
-        C(features.containerd-snapshotter). With such a key every running container counts.
+        C(features.containerd-snapshotter). With such a key every running container counts, also
+        when somebody else changed it, in the file or in the unit, and the daemon shows that it was
+        not restarted since.
       - On a Swarm node C(live-restore) as V(true) is an error with every value of this option,
         because dockerd would refuse its next start.
       - V(never) writes the file, reloads what can be reloaded, and reports RV(restart_pending).
-      - V(always) restarts, also when that ends running containers.
+      - V(always) restarts or starts, also when that ends containers.
     type: str
     choices: [when_safe, never, always]
     default: when_safe
   start:
     description:
       - Whether to start C(docker.service) when it exists and is stopped, after the file is written.
+      - Containers that live on without the daemon are ended by its start, unless live-restore is in
+        force then. Such a start is refused, unless O(restart=always).
       - If the daemon does not come up or does not take the keys, the former file is put back, the
         daemon is stopped again and the task fails with its last log lines.
       - Whether it starts at boot is not changed.

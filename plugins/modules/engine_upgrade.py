@@ -19,7 +19,7 @@ description:
   - With O(step=switch) it restarts C(containerd.service) and C(docker.service) where they run
     another program than the installed one, as they do after M(steadygpu.host.package_set). Where a
     container would end it refuses before the first restart and names it.
-  - Afterwards every container must have the process it had and may open the GPUs it was given, or
+  - Afterwards every container that ran right before must have its process and may open its GPUs, or
     the task fails.
   - Packages are installed by M(steadygpu.host.package_set). The role P(steadygpu.host.migrate#role)
     does all of it inside a window, and goes back when the proof fails.
@@ -69,7 +69,8 @@ options:
   containers:
     description:
       - For O(step=switch), the processes that containers had at the beginning, by name, as
-        RV(containers) of the plan. Without it they are compared with those before the restart.
+        RV(containers) of the plan. One that ended or was started anew before the first restart is
+        named in a warning and in RV(lost), since the restart has not done it.
     type: dict
   start:
     description:
@@ -157,7 +158,7 @@ hops:
   type: list
   elements: str
   sample: ["26.1", "27.0", "28.5"]
-items:
+findings:
   description:
     - What changes, the gravest first, each with C(id), C(severity) (V(error), V(warning), V(info)),
       C(release), C(title), C(seen), C(why), C(todo) and C(source).
@@ -165,7 +166,7 @@ items:
   type: list
   elements: dict
 blockers:
-  description: The ids of errors among RV(items) that are not accepted.
+  description: The ids of errors among RV(findings) that are not accepted.
   returned: success, O(step=plan)
   type: list
   elements: str
@@ -175,11 +176,24 @@ refusal:
   returned: success, O(step=plan)
   type: str
   sample: ""
+status:
+  description: What Docker is now, V(running), V(stopped), V(unreachable) or V(absent).
+  returned: success, O(step=plan)
+  type: str
+  sample: running
 containers:
   description: The running containers and their processes; after a switch those that were kept.
   returned: success
   type: dict
   sample: {trainer: 4711}
+lost:
+  description:
+    - Containers of O(containers) that had ended or were started anew before the first restart, and
+      that the new daemon has not found again.
+  returned: success, O(step=switch)
+  type: list
+  elements: str
+  sample: []
 restarted:
   description: The units that were, or in check mode would be, restarted.
   returned: success, O(step=switch)
@@ -223,8 +237,8 @@ def planned(module: AnsibleModule) -> dict[str, Any]:
 
     fresh = options["update_cache"] and not options["offline"] and not module.check_mode
     if fresh and host.manager == "dpkg":
-        lead = wanted.lead_of(host.installed)
-        satisfied = wanted.matches(options["version"], host.installed[lead])
+        lead = wanted.lead_of(host.there)
+        satisfied = wanted.matches(options["version"], host.there[lead])
         if options["version"] == wanted.CANDIDATE:
             refresh(module)
         elif not satisfied:
@@ -264,6 +278,7 @@ def switched(module: AnsibleModule) -> dict[str, Any]:
         "restarted": list(outcome.restarted),
         "versions": {"before": dict(outcome.before), "after": dict(outcome.after)},
         "containers": dict(outcome.kept),
+        "lost": list(outcome.lost),
     }
 
 

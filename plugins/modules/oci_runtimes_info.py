@@ -48,6 +48,12 @@ options:
     type: list
     elements: str
     default: []
+  routes_path:
+    description:
+      - The routing policy of the host. The runtimes that it names are not to be taken away either.
+      - Empty when O(routed) stands in its place.
+    type: path
+    default: /etc/steadygpu/routes.json
   deadline_s:
     description:
       - Seconds that a program, the package manager and Docker have for each answer.
@@ -149,7 +155,8 @@ from ansible_collections.steadygpu.host.plugins.module_utils.engine.docker_api i
     EngineError,
     EngineUnreachableError,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.routing import programs
+from ansible_collections.steadygpu.host.plugins.module_utils.routing import programs, store
+from ansible_collections.steadygpu.host.plugins.module_utils.routing.model import DEFAULT_PATH
 from ansible_collections.steadygpu.host.plugins.module_utils.routing.runtimes import program_of
 from ansible_collections.steadygpu.host.plugins.module_utils.routing.wishes import Wish, decide
 
@@ -163,6 +170,18 @@ def engine(client: DockerClient) -> tuple[dict[str, Any] | None, dict[str, list[
         return None, runtime_users.find(None, runtime_users.data_root({}, {}))
 
 
+def routed_by(path: str) -> tuple[list[str], list[str]]:
+    """The runtimes that the policy in a file names, and why it could not be asked. OSError."""
+    loaded = store.load(path) if path else None
+    if loaded is None:
+        return [], []
+    policy, faults = loaded
+    if policy is not None:
+        return sorted(policy.runtimes), []
+    told = "; ".join(str(one) for one in faults)
+    return [], [f"{path} cannot be used, so which runtimes it names is not known: {told}"]
+
+
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
@@ -171,6 +190,7 @@ def main() -> None:
             "absent": {"type": "list", "elements": "str", "default": []},
             "unsafe_allowed": {"type": "list", "elements": "str", "default": []},
             "routed": {"type": "list", "elements": "str", "default": []},
+            "routes_path": {"type": "path", "default": DEFAULT_PATH},
             "deadline_s": {"type": "float", "default": 30},
             "socket": {"type": "path", "default": "/var/run/docker.sock"},
         },
@@ -180,6 +200,10 @@ def main() -> None:
     # Ansible's own subclasses of str and dict stay outside.
     wanted = json.loads(json.dumps(options["runtimes"]))
     info, carried = engine(DockerClient(options["socket"], options["deadline_s"]))
+    try:
+        named, unread = routed_by(options["routes_path"] if options["absent"] else "")
+    except OSError as error:
+        module.fail_json(msg=f"{options['routes_path']} cannot be read: {error}")
     asked = {
         name: program_of(one) if isinstance(one, dict) else None for name, one in wanted.items()
     }
@@ -191,7 +215,7 @@ def main() -> None:
         default=options["default"],
         absent=options["absent"],
         unsafe_allowed=options["unsafe_allowed"],
-        routed=options["routed"],
+        routed=[*options["routed"], *named],
         lenient=module.check_mode,
     )
     system = platform_key(asdict(osinfo.read_os()))
@@ -200,7 +224,7 @@ def main() -> None:
         changed=False,
         runtimes=[one.as_dict() for one in answer.verdicts],
         refusals=list(answer.refusals),
-        warnings_found=list(answer.warnings),
+        warnings_found=[*answer.warnings, *unread],
         present=dict(answer.present),
         absent=dict(answer.absent),
         carried=carried,

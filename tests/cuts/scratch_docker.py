@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,10 @@ class ScratchDocker:
     def left_behind(self, state: EngineState) -> tuple[str, ...]:
         """No container has CDI devices."""
         return ()
+
+    def carriers(self, state: EngineState) -> Mapping[str, Sequence[str]]:
+        """No container carries the name of a runtime."""
+        return {}
 
     def reload(self) -> None:
         """SIGHUP: keys that are present are taken, none that vanished is forgotten."""

@@ -66,7 +66,7 @@ def test_somebody_elses_repository_file_is_respected(host):
     assert host.sh(STATE) == before
 
 
-def test_a_repository_that_is_down_leaves_a_new_host_bare(host):
+def test_complaint_22_a_repository_that_is_down_leaves_a_new_host_bare(host):
     host.sh(
         "apt-mark unhold libnvidia-container1 libnvidia-container-tools nvidia-container-toolkit "
         "nvidia-container-toolkit-base; apt-get -y purge nvidia-container-toolkit; "

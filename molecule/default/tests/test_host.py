@@ -31,7 +31,7 @@ def test_the_slice_has_its_limits_at_its_real_place(host):
     assert read == ["8589934592", "512", "300000 100000", "default 50"]
 
 
-def test_the_toolkit_is_pinned_held_and_stays(host):
+def test_tk_018_cg_010_the_toolkit_is_pinned_held_and_stays(host):
     held = host.check_output("apt-mark showhold").split()
     assert set(held) >= {
         "nvidia-container-toolkit",

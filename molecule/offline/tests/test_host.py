@@ -22,13 +22,13 @@ def test_complaint_33_engine_and_toolkit_came_from_files(host):
         ).splitlines()
     )
     assert versions["docker.io"].startswith("26.1.")
-    assert {versions[name] for name in TOOLKIT} == {"1.19.1-1"}
+    assert {versions[name] for name in TOOLKIT} == {"1.20.0-1"}
     assert host.file("/etc/apt/sources.list.d/steadygpu-toolkit.sources").exists is False
     # Neither source nor cache: the lists are as empty as they were.
     assert "docker" not in host.check_output("ls /var/lib/apt/lists")
 
 
-def test_complaint_29_what_runs_containers_is_held_and_guarded(host):
+def test_complaint_29_rt_028_what_runs_containers_is_held_and_guarded(host):
     held = set(host.check_output("apt-mark showhold").split())
     assert held >= {"docker.io", "docker-cli", "containerd", "runc", *TOOLKIT}
     blacklist = host.check_output("apt-config dump Unattended-Upgrade::Package-Blacklist")

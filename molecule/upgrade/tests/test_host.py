@@ -35,3 +35,13 @@ def test_a_new_container_gets_its_gpu(host):
         "docker run --rm --device nvidia.com/gpu=0 busybox /bin/busybox ls /dev"
     )
     assert "nvidia0" in seen.split()
+
+
+def test_complaint_11_cg_001_cg_003_gpu_access_survives_reload_a_new_container_and_an_update(host):
+    host.check_output(
+        "systemctl daemon-reload; docker run --rm busybox /bin/busybox true; "
+        "docker update --cpus 1 job >/dev/null"
+    )
+    # Simulated nodes have no driver: what the control group allows says ENXIO, not EPERM.
+    said = host.run("docker exec job /bin/busybox head -c1 /dev/nvidia0").stderr
+    assert "No such device or address" in said

@@ -40,6 +40,9 @@ _TIMEOUT_S = 90
 
 # nvidia-ctk opens the driver, which makes the GPUs' nodes; those of uvm only nvidia-modprobe does.
 # Engines wait for the first try only: a driver that comes late is tried again beside them.
+# A driver that hangs leaves a process at each try that nobody can end. So there are five tries, and
+# the limit reaches over five of them at their longest: each command may take TimeoutStartSec, then
+# comes TimeoutStopSec twice. A try that went well does not count: the path unit may ask for many.
 _SERVICE_TEXT = """\
 # Written by steadygpu.host.cdi_spec, which also removes it.
 [Unit]
@@ -48,15 +51,17 @@ ConditionPathExists={ctk}
 After=local-fs.target systemd-modules-load.service systemd-udev-settle.service
 After=nvidia-persistenced.service steadygpu-mig.service
 Before={engines}
-StartLimitIntervalSec=120
+StartLimitIntervalSec=1800
 StartLimitBurst=5
 
 [Service]
 Type=oneshot
 TimeoutStartSec={timeout_s}
+TimeoutStopSec=15
 ExecStartPre=-/usr/bin/udevadm settle --timeout=30
 ExecStartPre=-/usr/bin/nvidia-modprobe -c 0 -u
 ExecStart={command}
+ExecStartPost=-/usr/bin/systemctl reset-failed {service}
 Restart=on-failure
 RestartSec=5
 
@@ -152,6 +157,7 @@ def own_units(upkeep: Upkeep) -> tuple[boot_unit.BootUnit, boot_unit.BootUnit]:
     service = _SERVICE_TEXT.format(
         ctk=_escaped(upkeep.ctk),
         engines=boot_unit.ENGINES,
+        service=SERVICE,
         timeout_s=_TIMEOUT_S,
         command=" ".join(_quoted(word) for word in words),
     )

@@ -19,6 +19,7 @@ from typing import Any
 
 from .. import cgroups, osinfo, packages, units, upgrade_guard
 from ..atomic import read_text
+from ..process import run
 from . import cdi, pending, toolkit
 from .containerd import ContainerdInfo, program_version, read_containerd
 from .daemon_json import CONFIG_PATH, Record, RecordError, document, load_record
@@ -105,13 +106,23 @@ def _docker_section(docker: DockerInfo, service: Service, root: str) -> dict[str
         },
         "service": {
             "active": service.active,
-            "enabled": service.enabled,
+            "enabled": _enabled(service),
             "load_state": service.load_state,
         },
         "daemon_json": read_daemon_json(service.flags.get("--config-file", CONFIG_PATH), root),
         "flags": _shown_flags(service.flags),
         **_pending(docker, service, root),
     }
+
+
+def _enabled(service: Service) -> bool:
+    """Does it start at boot?
+
+    What ``show`` says is as old as systemd's last daemon-reload; ``is-enabled`` reads the links.
+    """
+    if service.enabled or service.load_state != "loaded":
+        return service.enabled
+    return run(["systemctl", "is-enabled", "docker.service"]).stdout.startswith("enabled")
 
 
 def _shown_flags(flags: Mapping[str, str]) -> dict[str, str]:
@@ -185,6 +196,7 @@ def _packages_section(
     return {
         "manager": installed.manager,
         "installed": {name: asdict(installed.packages[name]) for name in names},
+        "unfinished": sorted(installed.unfinished),
         "pins": packages.pins(root),
         "guarded": not upgrade_guard.missing(installed.manager, root),
     }

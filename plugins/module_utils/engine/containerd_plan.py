@@ -241,7 +241,8 @@ def decide(plan: Plan, aim: Aim, restart: str) -> Plan:
         return replace(plan, how="not_running")
     if restart == "never":
         return replace(plan, pending=f"{_COLD}, and restart is never")
-    reasons = reasons_against(plan.state, differing) + _gone_in_use(aim)
+    reasons = reasons_against(plan.state, differing) + _moved(aim, plan.state, differing)
+    reasons += _gone_in_use(aim)
     if reasons and restart != "always":
         raise ContainerdRefusedError(
             f"nothing was changed: {_COLD}, and {'; '.join(reasons)}. Or say restart: always; "
@@ -285,6 +286,27 @@ def _differing(now: Dump, after: Dump) -> list[Path]:
     """The settings that change, in the names of version 3."""
     difference = compare(now, after, ())
     return [to_v3(path) for path in (*difference.lost, *difference.new)]
+
+
+def _moved(aim: Aim, state: ContainerdState, differing: list[Path]) -> list[str]:
+    """Where others made the files name another place than the running daemon has.
+
+    A place that we change ourselves is judged as that.
+    """
+    names = [shim.name for shim in state.shims]
+    reasons = []
+    for key, live in (("root", state.live_root), ("state", state.live_state)):
+        told = aim.after.value((key,))
+        if not names or live is None or not told or (key,) in differing:
+            continue
+        if os.path.realpath(str(told)) != os.path.realpath(live):
+            listed = ", ".join(names[:10])
+            reasons.append(
+                f"{key} is {told} in the files and {live} in the running containerd: somebody "
+                "changed it since the start, and after a restart containerd would not find "
+                f"{len(names)} running container(s) again: {listed}. Put it back, or let them end"
+            )
+    return reasons
 
 
 def _gone_in_use(aim: Aim) -> list[str]:

@@ -6,20 +6,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Callable, Protocol
 
 from .. import units
 from ..atomic import read_text
 from ..process import CommandMissingError, find_program, run
+from . import daemon_json
 from .containerd import parse_version
 from .containerd_config import CONFIG_PATH
 from .containerd_shims import Shim, shims_of
 from .docker_api import DEFAULT_SOCKET, DockerClient, EngineError, EngineUnreachableError
+from .json_text import JsonTextError
 from .services import Service, process_start, read_services
 
 UNIT = "containerd.service"
@@ -51,6 +55,8 @@ KEEPERS = {
 
 
 _ERROR = re.compile(r"\blevel=(error|fatal)\b|^containerd: ")
+_DATABASE = re.compile(r"(/.*)/io\.containerd\.metadata\.v1\.bolt/meta\.db")
+_BUNDLE = re.compile(r"(/.*)/io\.containerd\.runtime\.v2\.task/[^/]+/[^/]+")
 
 
 class DumpError(Exception):
@@ -64,7 +70,9 @@ class ContainerdState:
     ``config_path`` is what the unit reads. ``keeper`` names who else runs a containerd here, such
     as ``k3s``. ``shims`` are those of running containers, ``stops`` the commands that a stop of the
     unit runs. ``along`` are active units that systemd would stop or restart with it. Of Docker,
-    where it runs: ``docker_running`` are its containers, ``live_restore`` whether they outlive it.
+    where it runs: ``docker_running`` are its containers, ``live_restore`` whether they outlive its
+    stop and its start. ``live_root`` and ``live_state`` are where the running daemon has its data
+    and its containers, None where that is not seen, or where a flag of the unit says it.
     """
 
     status: str
@@ -81,6 +89,8 @@ class ContainerdState:
     docker_running: tuple[str, ...] = ()
     live_restore: bool = False
     docker_reason: str | None = None
+    live_root: str | None = None
+    live_state: str | None = None
 
 
 class Tool(Protocol):
@@ -136,7 +146,9 @@ class Containerd:
         flags = service.flags
         self._address = flags.get("--address") or flags.get("-a") or SOCKET
         along = _active(shown)
-        running, live_restore, reason = self._docker() if docker.active else ((), False, None)
+        running, live_restore, reason = self._docker(docker) if docker.active else ((), False, None)
+        shims = shims_of(self._address, shown.get("ControlGroup", ""), self.root)
+        live_root, live_state = self._live(service, shims)
         return ContainerdState(
             status="running" if service.active else "stopped",
             release=release,
@@ -146,12 +158,14 @@ class Containerd:
             kill_mode=shown.get("KillMode", "control-group"),
             stops=tuple(_commands(shown)),
             started_at=process_start(service.main_pid) if service.main_pid else None,
-            shims=shims_of(self._address, shown.get("ControlGroup", ""), self.root),
+            shims=shims,
             along=along,
             docker_active=docker.active,
             docker_running=running,
             live_restore=live_restore,
             docker_reason=reason,
+            live_root=live_root,
+            live_state=live_state,
         )
 
     def config_path(self) -> str:
@@ -163,7 +177,7 @@ class Containerd:
             return None
         return parse_version(run([self._program, "--version"]).stdout)
 
-    def _docker(self) -> tuple[tuple[str, ...], bool, str | None]:
+    def _docker(self, service: Service) -> tuple[tuple[str, ...], bool, str | None]:
         """Its running containers, whether they outlive it, and why neither is known."""
         client = DockerClient(self.docker_socket)
         try:
@@ -171,9 +185,35 @@ class Containerd:
             names = tuple(
                 str((one.get("Names") or [one.get("Id", "?")])[0]).lstrip("/") for one in listed
             )
-            return names, bool(client.info().get("LiveRestoreEnabled")), None
+            stays = bool(client.info().get("LiveRestoreEnabled"))
+            return names, stays and self._starts_with_live_restore(service), None
         except (EngineError, EngineUnreachableError) as error:
             return (), False, str(error)
+
+    def _starts_with_live_restore(self, docker: Service) -> bool:
+        """Does it have live-restore at its next start too? Without, that start ends containers.
+
+        A flag of its unit counts, else the file as it is now, whatever the daemon has read.
+        """
+        flag = docker.flags.get("--live-restore")
+        if flag is not None:
+            return flag.rpartition(",")[2].lower() in ("true", "t", "1")
+        path = docker.flags.get("--config-file", daemon_json.CONFIG_PATH)
+        try:
+            config = daemon_json.document(read_text(os.path.join(self.root, path.lstrip("/"))))
+        except (OSError, JsonTextError):
+            return False
+        return config.get("live-restore") is True
+
+    def _live(self, service: Service, shims: Sequence[Shim]) -> tuple[str | None, str | None]:
+        """``live_root`` by the database that the daemon has open, ``live_state`` by its shims."""
+        processes = glob.escape(os.path.join(self.root, "proc"))
+        opened = glob.glob(f"{processes}/{service.main_pid}/fd/*")
+        bundles = [os.path.join(self.root, "proc", str(shim.pid), "cwd") for shim in shims]
+        return (
+            None if "--root" in service.flags else _above(_DATABASE, opened),
+            None if "--state" in service.flags else _above(_BUNDLE, bundles),
+        )
 
     def default(self) -> str:
         """Its built-in configuration. Raises DumpError."""
@@ -224,6 +264,18 @@ class Containerd:
         lines = units.last_log_lines(UNIT, 60).splitlines()
         telling = [line for line in lines if _ERROR.search(line)]
         return "\n".join((telling or lines)[-5:])
+
+
+def _above(pattern: re.Pattern[str], links: Iterable[str]) -> str | None:
+    """The directory that a pattern finds in what the first fitting link leads to."""
+    for link in links:
+        target = ""
+        with contextlib.suppress(OSError):  # it may end while we look
+            target = os.readlink(link)
+        match = pattern.fullmatch(target)
+        if match:
+            return match.group(1)
+    return None
 
 
 def _config_of(service: Service) -> str:

@@ -22,9 +22,10 @@ from ..atomic import read_text
 from ..process import CommandMissingError
 from ..secrets import by_key, redact
 from ..units import UnitError
+from . import daemon_refusals as refusals
 from .daemon_control import EngineState
 from .daemon_json import Record, document, dump_record
-from .daemon_plan import Engine, Plan, endangered
+from .daemon_plan import Engine, Plan, readable
 from .daemon_record import RECORD_PATH
 from .daemon_rules import classify, not_taken
 from .docker_api import EngineError, EngineUnreachableError
@@ -129,6 +130,7 @@ class _Run:
         self._told = False
         self._restarted = False
         self._came_up = False  # after our start or restart, so that containers may run in it
+        self._living = False  # did containers live on without the daemon that we were to start?
 
     # -- forward ------------------------------------------------------------------------
 
@@ -150,9 +152,29 @@ class _Run:
         elif plan.how == "restart":
             self._restart()
         elif plan.how == "start":
-            self._launch(self._engine.start)
-            keys = plan.change.keys
-            self._await_taken(keys, document(plan.after) if keys else {})
+            self._start()
+
+    def _start(self) -> None:
+        """Start it, with live-restore in force meanwhile where the plan says so."""
+        plan = self._plan
+        aim = readable(plan.after)
+        if plan.live_restore_last:
+            aim["live-restore"] = True
+        state = self._engine.state()
+        why_not = refusals.why_not_start(state, aim, plan.change)
+        if why_not and plan.wish.restart != "always":
+            raise DaemonFailedError(why_not)
+        self._living = bool(state.living)
+        if plan.live_restore_last:
+            self._files.put_config(_with(plan.after, {"live-restore": True}))
+        self._launch(self._engine.start)
+        self._await_taken(plan.change.keys, aim)
+        if plan.live_restore_last:
+            self._give_up_live_restore()
+
+    def _give_up_live_restore(self) -> None:
+        self._forget(self._plan.after, {"live-restore": False})
+        self._files.put_config(self._plan.after)
 
     def _restart(self) -> None:
         """Restart with live-restore in force on both sides of it, where the plan says so."""
@@ -171,8 +193,7 @@ class _Run:
         self._launch(self._engine.restart)
         self._await_taken(plan.change.keys, aim)
         if plan.live_restore_last:
-            self._forget(plan.after, {"live-restore": False})
-            self._files.put_config(plan.after)
+            self._give_up_live_restore()
 
     def _victims(self, aim: Mapping[str, Any]) -> str | None:
         """Whom a restart into ``aim`` would end, in words; None when it may be done."""
@@ -181,7 +202,7 @@ class _Run:
         state = self._engine.state()
         if state.status == "unreachable":
             return f"containers that cannot be listed ({state.reason})"
-        names = endangered(state, aim, self._plan.change)
+        names = refusals.endangered(state, aim, self._plan.change)
         return "the container(s) {}".format(", ".join(names[:10])) if names else None
 
     # -- back ---------------------------------------------------------------------------
@@ -193,6 +214,10 @@ class _Run:
             back = self._restore(lambda: ("Docker was not told of anything", ()))
             return f"{path} could not be changed: {error}. {back}"
         log = redact.phrase(self._engine.log())
+        if self._living and not self._came_up:
+            # systemd's next attempt would be one with the former file, which may end them.
+            with contextlib.suppress(*_FORESEEN):
+                self._engine.stop()
         started = "start with" if self._plan.how == "start" else "take the new"
         back = self._restore(self._tell_back)
         return f"Docker did not {started} {path}: {error}. {back}. The daemon's last words:\n{log}"
@@ -223,7 +248,7 @@ class _Run:
         """How the daemon is now, in words, and the keys that it keeps until a restart.
 
         A daemon that runs is told by reload. One that is down, of itself or because our
-        restart failed, has no container to lose that is not lost, or live-restore keeps it:
+        restart failed, has no container to lose, or live-restore keeps those that live on:
         it is restarted. One that merely does not answer may have, and is left alone.
         """
         plan = self._plan
@@ -235,7 +260,7 @@ class _Run:
         down = state.status == "stopped" or (self._restarted and not self._came_up)
         kept = self._restarted and plan.live_restore_first
         if down or kept or plan.wish.restart == "always":
-            self._restart_back()
+            self._restart_back(state)
             return "Docker runs with it again", ()
         told = (
             "Docker was not restarted, because it does not answer ({}) and containers that "
@@ -261,13 +286,15 @@ class _Run:
         self._await_taken((), former)
         return "Docker runs with it again", ()
 
-    def _restart_back(self) -> None:
+    def _restart_back(self, state: EngineState) -> None:
         """Restart into the former file; containers that lived on so far live on.
 
-        Where live-restore came with the change, the former file alone would end them.
+        Where live-restore came with the change, or the daemon died without it, the former file
+        alone would end them.
         """
         former = self._plan.before
-        kept = self._plan.live_restore_first
+        dying = bool(state.living) and not refusals.has_live_restore(readable(former), state)
+        kept = self._plan.live_restore_first or dying
         if kept:
             self._files.put_config(_with(former, {"live-restore": True}))
         self._launch(self._engine.restart)

@@ -14,11 +14,11 @@ from typing import Any
 from .. import units
 from ..process import CommandMissingError, find_program, run
 from ..versions import at_least
-from . import container_files
+from . import container_files, living, runtime_users
 from .containerd import program_version
+from .daemon_json import CONFIG_PATH
 from .docker import read_docker
 from .docker_api import DockerClient, EngineError, EngineUnreachableError
-from .runtime_users import data_root
 from .services import process_start, read_services
 
 __all__ = ["UNIT", "DockerDaemon", "EngineState", "process_start"]
@@ -40,9 +40,11 @@ class EngineState:
     """The daemon at one moment; ``status`` as in :class:`.docker.DockerInfo`.
 
     ``running`` names the containers that a stop would end. ``started_at`` is the start of
-    the daemon's process in seconds since the epoch. ``flags`` are those of its unit, and
-    ``has_unit`` says that there is one which could be started. ``bound`` are active units that a
-    restart would stop and start with it.
+    the daemon's process in seconds since the epoch. ``flags`` are those of its unit, all of them
+    if ``flags_known``, and ``has_unit`` says that there is one which could be started. ``bound``
+    are active units that a restart would stop and start with it. ``living`` names the containers
+    that live on though the daemon is stopped, ``adrift`` those of them that it would not find
+    where it will look for its containers.
     """
 
     status: str
@@ -55,6 +57,9 @@ class EngineState:
     flags: Mapping[str, str] = field(default_factory=dict)
     has_unit: bool = True
     bound: tuple[str, ...] = ()
+    flags_known: bool = True
+    living: tuple[str, ...] = ()
+    adrift: tuple[str, ...] = ()
 
 
 class DockerDaemon:
@@ -78,6 +83,8 @@ class DockerDaemon:
                 status, reason = "unreachable", str(error)
         elif version is None:
             version = program_version("dockerd")
+        names = _living(service.flags) if status == "stopped" else {}
+        flags_known = service.program == "dockerd"
         return EngineState(
             status=status,
             reason=reason,
@@ -89,6 +96,9 @@ class DockerDaemon:
             flags=service.flags,
             has_unit=service.load_state != "not-found",
             bound=_active(service.bound),
+            flags_known=flags_known,
+            living=tuple(names),
+            adrift=tuple(name for name, found in names.items() if flags_known and not found),
         )
 
     def wait_until_settled(self) -> None:
@@ -113,8 +123,13 @@ class DockerDaemon:
         """See :class:`.daemon_plan.Engine`."""
         if state.version is None or at_least(state.version, _STARTS_CDI_SINCE):
             return []
-        found = container_files.read(data_root(state.info, state.flags))
+        found = container_files.read(_data_root(state.info, state.flags))
         return sorted(one.name for one in found if one.cdi and one.restarts)
+
+    def carriers(self, state: EngineState) -> Mapping[str, Sequence[str]]:
+        """See :class:`.daemon_plan.Engine`."""
+        asked = self._client if state.status == "running" else None
+        return runtime_users.find(asked, _data_root(state.info, state.flags))
 
     def reload(self) -> None:
         """SIGHUP through systemd, then wait for the daemon's own word that it has reloaded.
@@ -171,6 +186,19 @@ class DockerDaemon:
         except CommandMissingError:
             return None
         return None if done.ok else done.said.replace(_STDIN, "daemon.json")
+
+
+def _data_root(info: Mapping[str, Any], flags: Mapping[str, str]) -> str:
+    return runtime_users.data_root(info, flags, flags.get("--config-file", CONFIG_PATH))
+
+
+def _living(flags: Mapping[str, str]) -> dict[str, bool]:
+    """The containers that live without the daemon, and whether it has files of them."""
+    found = living.identities(flags)
+    if not found:
+        return {}
+    known = {one.identity: one.name for one in container_files.read(_data_root({}, flags))}
+    return {known.get(one, one[:12]): one in known for one in found}
 
 
 def _active(names: Sequence[str]) -> tuple[str, ...]:

@@ -187,7 +187,8 @@ def _log_opts(after: Mapping[str, Any], _daemon: Daemon) -> Iterator[str]:
 
 def _cgroup_parent(after: Mapping[str, Any], daemon: Daemon) -> Iterator[str]:
     parent = after.get("cgroup-parent")
-    driver = cgroup_driver(after) or daemon.cgroup_driver
+    # What a dockerd that nobody can ask takes on a host with systemd and cgroup v2.
+    driver = cgroup_driver(after) or daemon.cgroup_driver or "systemd"
     if isinstance(parent, str) and parent and driver == "systemd" and parent[-6:] != ".slice":
         yield f"cgroup-parent is {parent}: with the systemd cgroup driver it must end in .slice"
 

@@ -18,6 +18,7 @@ from .. import vouched
 from ..atomic import read_text
 from ..process import find_program
 from ..secrets import by_key
+from . import daemon_refusals as refusals
 from .daemon_control import EngineState
 from .daemon_json import (
     CONFIG_PATH,
@@ -33,15 +34,9 @@ from .daemon_json import (
 from .daemon_judge import Daemon, judge
 from .daemon_record import RECORD_PATH
 from .daemon_rules import Change, by_name, classify, flag_conflicts, not_taken
+from .docker_api import EngineError, EngineUnreachableError
 from .json_text import JsonTextError
 from .pending import taken
-
-_SWARM_CONFLICT = (
-    "this host is a Swarm node and live-restore is true. dockerd takes that on reload and then "
-    "refuses its next start (--live-restore daemon configuration is incompatible with swarm "
-    "mode). Take live-restore out of the configuration of Swarm nodes (engine_config of the role "
-    "engine), or let the node leave the Swarm"
-)
 
 
 class DaemonRefusedError(Exception):
@@ -71,6 +66,12 @@ class Engine(Protocol):
 
     def left_behind(self, state: EngineState) -> Sequence[str]:
         """Containers that have a restart policy and that it would all the same not start again."""
+
+    def carriers(self, state: EngineState) -> Mapping[str, Sequence[str]]:
+        """The containers, running or not, by the runtime whose name they carry.
+
+        Raises EngineError and EngineUnreachableError.
+        """
 
     def validate(self, text: str, version: str | None) -> str | None:
         """What dockerd has against a file with this text; None for nothing."""
@@ -152,14 +153,17 @@ def make_plan(
     if wish.leaves_file:
         nothing = Change(hot=(), cold=(), neutral={})
         plan = Plan(wish, before, before, Record(), Record(), nothing, "none", (), ())
-        return decide(plan, engine.state(), {}) if wish.start else plan
+        if not wish.start:
+            return plan
+        state = engine.state()
+        return _warned(decide(plan, state, readable(before)), engine, state)
     record, merge = _merge(wish, before, record_path, is_ours)
     state = engine.state()
     old, new = document(before), document(merge.text)
     touched = classify(old, new, state.version or "")
     ours = "live-restore" in touched.keys or (wish.present and "live-restore" in wish.config)
     if ours and new.get("live-restore") and state.swarm_active:
-        raise DaemonRefusedError(f"{wish.path} was left as it is: {_SWARM_CONFLICT}")
+        raise DaemonRefusedError(f"{wish.path} was left as it is: {refusals.SWARM_CONFLICT}")
     if merge.text != before:
         warnings = _check(wish, merge.text, old, touched, state, engine, is_program)
         change = touched
@@ -177,18 +181,62 @@ def make_plan(
         actions=merge.actions,
         warnings=warnings,
     )
-    plan = decide(plan, state, new)
-    lost = left_behind(plan, engine, state)
-    return replace(plan, warnings=(*plan.warnings, lost)) if lost else plan
+    _keep_carried(plan, engine, state)
+    return _warned(decide(plan, state, new), engine, state)
+
+
+def readable(text: str | None) -> dict[str, Any]:
+    """The configuration in a file's text; {} where it is not ours and broken."""
+    try:
+        return document(text)
+    except JsonTextError:
+        return {}
+
+
+def _keep_carried(plan: Plan, engine: Engine, state: EngineState) -> None:
+    """Raises DaemonRefusedError when a runtime would go whose name containers carry."""
+    by_flag = {word.partition("=")[0] for word in state.flags.get("--add-runtime", "").split(",")}
+    gone = [name for name in plan.gone_runtimes if name not in by_flag]
+    if not gone or state.status == "absent" or plan.wish.restart == "always":
+        return
+    left = f"{plan.wish.path} was left as it is"
+    try:
+        users = engine.carriers(state)
+    except (EngineError, EngineUnreachableError) as error:
+        raise DaemonRefusedError(
+            "{}: whether containers carry the name of runtime {} could not be asked: {}".format(
+                left, ", ".join(gone), error
+            )
+        ) from None
+    carried = {name: users[name] for name in gone if users.get(name)}
+    if carried:
+        raise DaemonRefusedError(f"{left}: {refusals.why_not_without(carried)}")
+
+
+def _warned(plan: Plan, engine: Engine, state: EngineState) -> Plan:
+    """With what else is to be known of its restart or start."""
+    told = [left_behind(plan, engine, state) or ""]
+    younger = state.started_at is not None and not started_after(plan.wish.path, state)
+    if plan.how == "restart" and plan.wish.restart != "always" and younger:
+        there = readable(plan.before)
+        told.append(refusals.maybe_waiting(plan.wish.path, state, there, plan.change))
+    return replace(plan, warnings=(*plan.warnings, *filter(None, told)))
 
 
 def left_behind(plan: Plan, engine: Engine, state: EngineState) -> str | None:
     """Whom a start or restart by this plan does not bring back, in words; None for nobody."""
-    lives_on = plan.live_restore_first or plan.live_restore_last
-    if plan.how not in ("restart", "start") or lives_on:
+    aim = readable(plan.after)
+    if plan.live_restore_last:
+        aim["live-restore"] = True
+    if plan.how == "start":
+        ending = refusals.lost_at_start(state, aim, plan.change)
+        staying = [one for one in state.living if one not in ending]
+        names = [one for one in engine.left_behind(state) if one not in staying]
+    elif plan.how == "restart" and not (plan.live_restore_first or plan.live_restore_last):
+        ending = refusals.endangered(state, aim, plan.change)
+        names = [one for one in engine.left_behind(state) if one in ending]
+    else:
         return None
-    ending = endangered(state, document(plan.after), plan.change)
-    names = [one for one in engine.left_behind(state) if plan.how == "start" or one in ending]
     if not names:
         return None
     return (
@@ -299,16 +347,19 @@ def started_after(path: str, state: EngineState) -> bool:
 
 
 def decide(plan: Plan, state: EngineState, new: Mapping[str, Any]) -> Plan:
-    """How the daemon gets to know of ``plan.change``, and whether that may be done. Pure.
+    """How the daemon gets to know of ``plan.change``, and whether that may be done.
 
-    ``new`` is the configuration to come. Raises DaemonRefusedError for a restart that is not safe.
+    ``new`` is the configuration to come. Raises DaemonRefusedError for a restart or a start that is
+    not safe.
     """
-    path, change = plan.wish.path, plan.change
+    change, forced = plan.change, plan.wish.restart == "always"
+    left = f"{plan.wish.path} was left as it is"
     if state.status == "unreachable" and (change.keys or plan.wish.start):
-        raise DaemonRefusedError(
-            f"{path} was left as it is, because the daemon could not be asked: {state.reason}"
-        )
+        raise DaemonRefusedError(f"{left}, because the daemon could not be asked: {state.reason}")
     if state.status == "stopped" and state.has_unit and plan.wish.start:
+        why_not = "" if forced else refusals.why_not_start(state, new, change)
+        if why_not:
+            raise DaemonRefusedError(f"{left}: {why_not}")
         return replace(plan, how="start")
     if not change.keys:
         return plan
@@ -321,55 +372,19 @@ def decide(plan: Plan, state: EngineState, new: Mapping[str, Any]) -> Plan:
         how = "reload" if change.hot else "none"
         return replace(plan, how=how, pending=told + " and restart is never")
     if state.swarm_active and new.get("live-restore"):
-        raise DaemonRefusedError(f"{path} was left as it is: {told}, and {_SWARM_CONFLICT}")
-    if state.bound and plan.wish.restart != "always":
-        units = ", ".join(state.bound)
-        raise DaemonRefusedError(
-            f"{path} was left as it is: {told}, and with docker.service systemd would stop and "
-            f"start {units} (Requires=, BindsTo= or PartOf= in them). Ways out: stop them first, "
-            "say Wants= and After= instead, or restart: always; restart: never writes the file and "
-            "leaves the restart to you"
-        )
-    victims = endangered(state, new, change)
-    if not victims or plan.wish.restart == "always":
+        raise DaemonRefusedError(f"{left}: {told}, and {refusals.SWARM_CONFLICT}")
+    if state.bound and not forced:
+        raise DaemonRefusedError(f"{left}: {refusals.why_not_with(told, state.bound)}")
+    victims = refusals.endangered(state, new, change)
+    if not victims or forced:
         return replace(plan, how="restart")
-    if new.get("live-restore") and not change.unprotected:
+    covered = not refusals.unprotected(state, new, change)
+    if new.get("live-restore") and covered:
         return replace(plan, how="restart", live_restore_first=True)
-    if state.info.get("LiveRestoreEnabled") and not change.unprotected:
+    if state.info.get("LiveRestoreEnabled") and covered:
         return replace(plan, how="restart", live_restore_last=True)
-    raise DaemonRefusedError(_why_not(path, told, victims, change, state))
-
-
-def endangered(state: EngineState, new: Mapping[str, Any], change: Change) -> tuple[str, ...]:
-    """The containers that a restart into configuration ``new`` would end, of those listed.
-
-    live-restore must hold on both sides: the old daemon must leave the containers alone
-    when it stops, and the new one must adopt them instead of ending them. Even then it
-    does not carry them over every ``change``.
-    """
-    kept = bool(state.info.get("LiveRestoreEnabled")) and bool(
-        new.get("live-restore") or "--live-restore" in state.flags
-    )
-    return () if kept and not change.unprotected else state.running
-
-
-def _why_not(
-    path: str, told: str, victims: tuple[str, ...], change: Change, state: EngineState
-) -> str:
-    ways = "stop these containers first, {}or say restart: always"
-    if change.unprotected:
-        told += ", live-restore does not keep containers over a change of {}".format(
-            ", ".join(change.unprotected)
-        )
-        ways = ways.format("")
-    elif state.swarm_active:
-        ways = "drain this Swarm node (Swarm excludes live-restore), " + ways.format("")
-    else:
-        ways = ways.format("set live-restore: true, ")
-    return (
-        "{} was left as it is: {}, and a restart of Docker would end {} running "
-        "container(s): {}. Ways out: {}; restart: never writes the file and leaves the "
-        "restart to you".format(path, told, len(victims), ", ".join(victims[:10]), ways)
+    raise DaemonRefusedError(
+        f"{left}: {refusals.why_not_restart(told, victims, state, new, change)}"
     )
 
 

@@ -19,7 +19,7 @@ from typing import Any, Callable
 from .. import vouched
 from ..atomic import read_text
 from ..process import find_program
-from . import daemon_plan
+from . import daemon_plan, daemon_refusals
 from .daemon_apply import DaemonFailedError, carry_out
 from .daemon_control import EngineState
 from .daemon_json import CONFIG_PATH, NEUTRAL, Record, document
@@ -132,8 +132,11 @@ def _plan(
     try:
         return daemon_plan.decide(plan, state, new), []
     except DaemonRefusedError as refusal:
-        careful = replace(plan, wish=replace(plan.wish, restart="never"))
-        waits = _told_cold(plan, state, str(refusal))
+        kept = {**new, "live-restore": True}
+        if start and state.living and not daemon_refusals.lost_at_start(state, kept, plan.change):
+            return replace(plan, how="start", live_restore_last=True), []
+        careful = replace(plan, wish=replace(plan.wish, restart="never", start=False))
+        waits = _told_cold(plan, state, new, str(refusal))
         return daemon_plan.decide(careful, state, new), [waits]
 
 
@@ -163,7 +166,13 @@ def _held(
     return held
 
 
-def _told_cold(plan: Plan, state: EngineState, refusal: str) -> str:
+def _told_cold(plan: Plan, state: EngineState, new: Mapping[str, Any], refusal: str) -> str:
+    lost = daemon_refusals.lost_at_start(state, new, plan.change)
+    if lost:
+        return (
+            "Docker was not started: {} container(s) live on without it, and its start would lose "
+            "{}. Once they may end: systemctl start docker"
+        ).format(len(state.living), ", ".join(lost[:10]))
     if not state.running:
         return refusal
     return (

@@ -53,10 +53,11 @@ def data_root(
     if info.get("DockerRootDir"):
         return str(info["DockerRootDir"])
     try:
-        named = document(read_text(os.path.join(root, path.lstrip("/")))).get("data-root")
-    except JsonTextError:
-        named = None
-    return str(flags.get("--data-root") or named or DEFAULT_DATA_ROOT)
+        config = document(read_text(os.path.join(root, path.lstrip("/"))))
+    except (JsonTextError, OSError):
+        config = {}
+    by_flag = flags.get("--data-root") or flags.get("--graph")
+    return str(by_flag or config.get("data-root") or config.get("graph") or DEFAULT_DATA_ROOT)
 
 
 def _asked(client: DockerClient, identity: str) -> str | None:

@@ -16,7 +16,9 @@ from ..atomic import read_text
 from ..process import CommandMissingError, run
 
 # Units that systemd stops and starts with this one (systemd.unit(5)).
-_BOUND = ("RequiredBy", "BoundBy", "ConsistsOf", "PropagatesStopTo")
+_BOUND = ("RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo")
+
+_FILES = "EnvironmentFiles"
 
 _PROPERTIES = (
     "Id",
@@ -26,17 +28,20 @@ _PROPERTIES = (
     "MainPID",
     "ExecStart",
     "Environment",
-    "EnvironmentFiles",
+    _FILES,
     *_BOUND,
 )
 
 # dockerd's short flags and the long ones they stand for (``dockerd --help``).
 _SHORT_FLAGS = {
+    "-b": "--bridge",
     "-D": "--debug",
+    "-g": "--graph",
     "-G": "--group",
     "-H": "--host",
     "-l": "--log-level",
     "-p": "--pidfile",
+    "-s": "--storage-driver",
 }
 
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
@@ -46,7 +51,8 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 class Service:
     """One unit; ``load_state`` is ``not-found`` when there is no such unit.
 
-    ``bound`` are the units that systemd stops and starts with it, active or not.
+    ``bound`` are the units that systemd stops and starts with it, active or not. ``program`` is
+    the name of what it starts: ``flags`` of a script are not all that the daemon gets.
     """
 
     load_state: str = "not-found"
@@ -55,6 +61,7 @@ class Service:
     main_pid: int = 0
     flags: Mapping[str, str] = field(default_factory=dict)
     bound: tuple[str, ...] = ()
+    program: str = ""
 
     @property
     def active(self) -> bool:
@@ -71,38 +78,47 @@ def read_services(names: Sequence[str], deadline_s: float = 30.0) -> dict[str, S
     services = {}
     # systemd answers in the order asked; an alias answers under its real Id.
     for name, properties in zip(names, parse_show(done.stdout)):
-        environment = _environment(properties)
+        argv = exec_argv(properties.get("ExecStart", ""), _environment(properties))
         services[name] = Service(
             load_state=properties.get("LoadState", "not-found"),
             active_state=properties.get("ActiveState", "inactive"),
             enabled=properties.get("UnitFileState", "").startswith("enabled"),
             main_pid=int(properties.get("MainPID") or 0),
-            flags=parse_flags(exec_argv(properties.get("ExecStart", ""), environment)),
+            flags=parse_flags(argv),
             bound=tuple(
                 sorted({unit for key in _BOUND for unit in _words(properties.get(key, ""))})
             ),
+            program=os.path.basename(argv[0]) if argv else "",
         )
     return {name: services.get(name, Service()) for name in names}
 
 
 def parse_show(text: str) -> list[dict[str, str]]:
-    """``systemctl show`` of several units: blocks of ``Key=value`` between empty lines."""
+    """``systemctl show`` of several units: blocks of ``Key=value`` between empty lines.
+
+    Of a key that comes again the last value is kept, of ``EnvironmentFiles`` all, one a line.
+    """
     blocks = []
-    for block in re.split(r"\n\s*\n", text.strip()):
-        pairs = (line.partition("=") for line in block.splitlines() if "=" in line)
-        blocks.append({key: value for key, _equals, value in pairs})
+    for lines in re.split(r"\n\s*\n", text.strip()):
+        block: dict[str, str] = {}
+        for key, equals, value in (line.partition("=") for line in lines.splitlines()):
+            if equals:
+                before = block.get(key) if key == _FILES else None
+                block[key] = value if before is None else f"{before}\n{value}"
+        blocks.append(block)
     return blocks
 
 
 def _environment(properties: Mapping[str, str]) -> dict[str, str]:
-    """The unit's variables; the (last) environment file wins over ``Environment=``."""
+    """The unit's variables; an environment file wins over those before it and ``Environment=``."""
     variables: dict[str, str] = {}
     for word in _words(properties.get("Environment", "")):
         key, _equals, value = word.partition("=")
         variables[key] = value
-    path = properties.get("EnvironmentFiles", "").partition(" (")[0]
-    if os.path.isabs(path):
-        variables.update(parse_environment_file(read_text(path) or ""))
+    for line in properties.get(_FILES, "").splitlines():
+        path = line.partition(" (")[0]
+        if os.path.isabs(path):
+            variables.update(parse_environment_file(read_text(path) or ""))
     return variables
 
 

@@ -8,6 +8,7 @@
 - ``plan``: what is to be done and what is refused; pure.
 - ``apply``: reads the host, asks the manager, carries a plan out.
 - ``apt`` and ``dnf``: the package managers; ``archives``: package files on the host.
+- ``managers``: what both have in common: alone, without a word to engines, after what was left.
 - ``guard``: keeps maintainer scripts from stopping or restarting engines.
 - ``record``: what was ours, for the day it is to be taken back.
 - ``occupants``: whom an engine's package would end.

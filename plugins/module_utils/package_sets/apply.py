@@ -6,19 +6,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Union
 
-from .. import file_lock, packages, units, upgrade_guard
+from .. import packages, upgrade_guard
 from ..engine.docker_api import DEFAULT_SOCKET
 from ..engine.services import Service, read_services
 from ..packages import Installed
 from ..slices import reader, reload
-from . import archives, dnf, guard, occupants, plan, record
+from . import archives, dnf, guard, managers, occupants, plan, record
 from .apt import Apt
+from .managers import Manager
 from .model import (
     CANDIDATE,
     PRESENT,
@@ -33,10 +31,6 @@ from .plan import Plan
 
 # What runs containers, and must run on untouched.
 _WATCHED = ("docker.service", "containerd.service")
-_LOCK = "/run/steadygpu-packages.lock"
-
-
-Manager = Union[Apt, dnf.Dnf]
 
 
 @dataclass(frozen=True)
@@ -85,33 +79,6 @@ class Host:
         """The engines' units."""
         return read_services(_WATCHED)
 
-    @contextlib.contextmanager
-    def alone(self, wait_s: float) -> Iterator[None]:
-        """Keep other runs of ours away. Raises RefusedError when one does not end in time."""
-        path = os.path.join(self.root, _LOCK.lstrip("/"))
-        try:
-            lock = file_lock.acquire(path, wait_s)
-        except file_lock.HeldError as error:
-            raise RefusedError(
-                f"another run of this module, process {error.owner}, has been changing packages "
-                f"for {wait_s:.0f} s; wait until it has ended"
-            ) from error
-        try:
-            yield
-        finally:
-            file_lock.release(lock)
-
-    @contextlib.contextmanager
-    def engines_kept(self, kind: str | None) -> Iterator[Mapping[str, str]]:
-        """Yields the environment in which scripts of packages leave engines alone."""
-        if kind == "dpkg":
-            with guard.engines_kept(self.root) as environment:
-                yield environment
-            return
-        yield dnf.NOTHING_RESTARTS
-        if reader.has_systemd(self.root):
-            units.daemon_reload()
-
 
 def make_plan(wish: Wish, host: Host, check_mode: bool) -> Plan:
     """Decide. Without check mode the package lists are read anew where they are too old.
@@ -145,7 +112,7 @@ def make_plan(wish: Wish, host: Host, check_mode: bool) -> Plan:
     elif names:
         made = _plan_install(start, names, host, manager, installed, check_mode)
     if made.transaction or made.unknown or made.unfinished:
-        _refuse_endangered(host, names or made.unfinished)
+        plan.refuse_endangered(names or made.unfinished, host.endangered())
     return made
 
 
@@ -184,17 +151,8 @@ def difference(outcome: Outcome) -> dict[str, str]:
 
 def carry_out(wish: Wish, host: Host) -> Outcome:
     """Make a plan and do it, alone. Raises what :func:`make_plan` raises."""
-    with host.alone(wish.lock_timeout_s):
-        if guard.left_behind(host.root):
-            guard.remove(host.root)
-        installed = host.installed()
-        if plan.drifted(wish, installed) or installed.unfinished or not wish.present:
-            # A package manager may have outlived a run of ours that was killed.
-            manager = host.manager(installed.manager, wish, ())
-            manager.wait_until_free(wish.lock_timeout_s)
-            unfinished = _finish(wish, host, manager)
-        else:
-            unfinished = ()
+    with managers.alone(host.root, wish.lock_timeout_s):
+        unfinished = _settle(wish, host)
         made = make_plan(wish, host, check_mode=False)
         try:
             outcome = _do(made, host)
@@ -205,6 +163,17 @@ def carry_out(wish: Wish, host: Host) -> Outcome:
             host.manager(host.installed().manager, wish, ()).refresh()
             outcome = _do(make_plan(wish, host, check_mode=False), host)
     return replace(outcome, plan=replace(outcome.plan, unfinished=unfinished))
+
+
+def _settle(wish: Wish, host: Host) -> tuple[str, ...]:
+    """End what a killed run left; what was half done. Without anything to do nobody is asked."""
+    installed = host.installed()
+    drift = plan.drifted(wish, installed) or installed.unfinished or not wish.present
+    if not drift and not guard.left_behind(host.root):
+        return ()
+    manager = host.manager(installed.manager, wish, ())
+    managers.wait_until_free(manager, host.root, wish.lock_timeout_s)
+    return managers.finish(manager, host.root, host.endangered)
 
 
 def _plan_install(
@@ -229,7 +198,7 @@ def _plan_install(
         except MissingError as still:
             told = f"{still}. Reading the lists anew, it was said: {said}" if said else str(still)
             raise RefusedError(told) from error
-    plan.judge(wish, made.solution)
+    plan.judge(wish, made.solution, names)
     if plan.engines_removed(made.solution.removed):
         plan.refuse_engine_removal(made.solution.removed, host.containers())
     return made
@@ -246,6 +215,9 @@ def _solved(start: Plan, names: Sequence[str], manager: Manager, installed: Inst
     after = dict(start.before)
     for name, version in versions.items():
         after[name] = version or solution.versions.get(name) or start.before[name]
+    # One that is as it was wanted changes too, and may: then that is what has to be there.
+    for name in (solution.changed & set(after)) - set(versions):
+        after[name] = solution.versions.get(name) or after[name]
     # Nothing is left to do where the candidate is installed already.
     given = () if solution == Solution() else tuple(arguments.values())
     return replace(start, after=after, arguments=given, solution=solution)
@@ -286,11 +258,11 @@ def _plan_absent(
     )
     if not going:
         return made
-    _refuse_endangered(host, going)
+    plan.refuse_endangered(going, host.endangered())
     if plan.engines_removed(going):
         plan.refuse_engine_removal(going, host.containers())
     solution = manager.solve("remove", going)
-    plan.judge(wish, solution, going)
+    plan.judge(wish, solution, (), going)
     return replace(made, solution=solution)
 
 
@@ -304,9 +276,11 @@ def _do(made: Plan, host: Host) -> Outcome:
     if wish.present:
         record.write(plan.recorded(made), root)
     if made.removing:
-        manager.do("remove", made.removing)
+        going = {*made.removing, *made.solution.removed}
+        with managers.engines_kept(manager, root, going) as environment:
+            manager.do("remove", made.removing, environment)
     elif made.transaction:
-        with host.engines_kept(installed.manager) as environment:
+        with managers.engines_kept(manager, root) as environment:
             manager.do("install", made.arguments, environment)
         installed = host.installed()
         _see(made, installed)
@@ -349,33 +323,6 @@ def _see(made: Plan, installed: Installed) -> None:
         raise PackageError(
             f"the package manager ended without a complaint, but {', '.join(wrong)}. Look at its "
             "log (/var/log/apt/term.log, /var/log/dnf.log) and run again"
-        )
-
-
-def _finish(wish: Wish, host: Host, manager: Manager) -> tuple[str, ...]:
-    """Do what an interrupted dpkg left; the names that were half done."""
-    if not manager.interrupted():
-        return ()
-    installed = host.installed()
-    drivers = [name for name in installed.unfinished if packages.never_changed(name)]
-    if drivers:
-        raise RefusedError(
-            f"an interrupted dpkg has left {', '.join(drivers)} half done. Packages of the driver "
-            "and the kernel are not touched here: run dpkg --configure -a when nobody needs a GPU"
-        )
-    _refuse_endangered(host, installed.unfinished)
-    with host.engines_kept(installed.manager) as environment:
-        manager.finish_interrupted(environment)
-    return tuple(installed.unfinished) or ("its journal",)
-
-
-def _refuse_endangered(host: Host, names: Sequence[str]) -> None:
-    victims = host.endangered()
-    if victims:
-        raise RefusedError(
-            f"{', '.join(names)} was not touched: scripts of packages run systemctl daemon-reload, "
-            f"which may take the GPU from {', '.join(victims)}. Let them end, or start them again "
-            "with a GPU by CDI, then run again"
         )
 
 

@@ -174,7 +174,7 @@ class Apt:
     def wait_until_free(self, timeout_s: float) -> None:
         """Wait for another package manager to end. Raises RefusedError if it does not in time."""
         end = time.monotonic() + timeout_s
-        for path in (os.path.join(self._root, lock) for lock in _LOCKS):
+        for path in self._locks():
             while (holder := _holder(path)) is not None:
                 if time.monotonic() >= end:
                     raise RefusedError(
@@ -183,6 +183,13 @@ class Apt:
                     )
                 # A lock of this kind cannot be waited for with a deadline.
                 time.sleep(0.5)
+
+    def busy(self) -> bool:
+        """Is a package manager at work now?"""
+        return any(_holder(path) is not None for path in self._locks())
+
+    def _locks(self) -> list[str]:
+        return [os.path.join(self._root, lock) for lock in _LOCKS]
 
     def compare(self, left: str, right: str) -> int:
         """-1, 0 or 1: which version is newer."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ..atomic import fsync_directory
 from ..boot_unit import ENGINES
@@ -42,13 +42,22 @@ exit 0
 
 
 @contextlib.contextmanager
-def engines_kept(root: str = "/") -> Iterator[dict[str, str]]:
-    """Yields what the environment of the package manager needs. Raises OSError."""
+def engines_kept(
+    root: str = "/", busy: Callable[[], bool] = lambda: False
+) -> Iterator[dict[str, str]]:
+    """Yields what the environment of the package manager needs. Raises OSError.
+
+    ``busy``: is a package manager at work still? Asked where ours was given up.
+    """
     install(root)
+    ended = False
     try:
         yield {VARIABLE: UNITS}
+        ended = True
     finally:
-        remove(root)
+        # What was given up may live on and still asks; then the next run takes the policy away.
+        if ended or not busy():
+            remove(root)
 
 
 def install(root: str = "/") -> None:

@@ -24,6 +24,7 @@ UNIT_OF: Mapping[str, str] = {
     "containerd": "containerd.service",
     "containerd.io": "containerd.service",
     "moby-containerd": "containerd.service",
+    "containerd-app": "containerd.service",
 }
 
 
@@ -64,7 +65,8 @@ class Plan:
         """Is there anything to do?"""
         moves = any(self.before.get(name) != self.after.get(name) for name in self.after)
         also = self.solution.new | self.solution.changed | self.solution.removed
-        return bool(moves or also or self.removing or self.holds or self.unfinished or self.unknown)
+        left = self.unfinished or self.unknown
+        return bool(moves or also or self.removing or self.holds or self.guards or left)
 
     def will_hold(self, name: str) -> bool:
         """Is this package of the set held once all is done?"""
@@ -155,9 +157,15 @@ def choose(
     return arguments, versions
 
 
-def judge(wish: Wish, solution: Solution, removing: Sequence[str] = ()) -> None:
-    """Raises RefusedError where the package manager would do more than it may."""
-    own = set(wish.packages)
+def judge(
+    wish: Wish, solution: Solution, own: Collection[str], removing: Sequence[str] = ()
+) -> None:
+    """Raises RefusedError where the package manager would do more than it may.
+
+    ``own`` are the packages of the set that are to change, ``removing`` those that are to go. One
+    that is as it is wanted stays: it may change by ``also_change`` alone, and not to a version that
+    is not wanted.
+    """
     touched = solution.changed | solution.removed | solution.new | solution.configured
     drivers = sorted(name for name in touched | set(removing) if never_changed(name))
     if drivers:
@@ -167,8 +175,15 @@ def judge(wish: Wish, solution: Solution, removing: Sequence[str] = ()) -> None:
             "of those who use them. Bring them to their version by themselves, then run again",
             would_change=drivers,
         )
-    changed = _outside(solution.changed - own, wish.also_change)
-    removed = _outside(solution.removed - set(removing), wish.also_remove)
+    kept = wish.packages if wish.present else {}
+    spoiled = {
+        name
+        for name in (solution.changed & set(kept)) - set(own)
+        if kept[name] != PRESENT and not _fits(solution.versions.get(name) or "", kept[name])
+    }
+    changed = sorted(spoiled | set(_outside(solution.changed - set(own), wish.also_change)))
+    gone = solution.removed - set(removing)
+    removed = sorted((gone & set(kept)) | set(_outside(gone, wish.also_remove)))
     if not changed and not removed:
         return
     told = []
@@ -179,9 +194,9 @@ def judge(wish: Wish, solution: Solution, removing: Sequence[str] = ()) -> None:
         told.append(f"remove {', '.join(removed)}")
     options = [*(["also_change"] if changed else []), *(["also_remove"] if removed else [])]
     raise RefusedError(
-        f"beyond the set the package manager would {' and '.join(told)}. Nothing was changed. Name "
-        f"them in {' and '.join(options)} if that is right, or choose versions that fit what is "
-        "installed",
+        f"beyond what was asked the package manager would {' and '.join(told)}. Nothing was "
+        f"changed. Name them in {' and '.join(options)} if that is right, or choose versions "
+        "that fit what is installed",
         would_change=changed,
         would_remove=removed,
     )
@@ -203,6 +218,16 @@ def refuse_engine_removal(names: Collection[str], containers: Sequence[str]) -> 
         f"{', '.join(containers[:10])}{more}. Once they may end, remove them and run again",
         would_remove=engines,
     )
+
+
+def refuse_endangered(names: Sequence[str], victims: Sequence[str]) -> None:
+    """Raises RefusedError where scripts of packages may take somebody's GPU."""
+    if victims:
+        raise RefusedError(
+            f"{', '.join(names)} was not touched: scripts of packages run systemctl daemon-reload, "
+            f"which may take the GPU from {', '.join(victims)}. Let them end, or start them again "
+            "with a GPU by CDI, then run again"
+        )
 
 
 def holds(wish: Wish, installed: Installed, record: Mapping[str, Entry]) -> dict[str, bool]:

@@ -66,6 +66,8 @@ AREAS: tuple[Area, ...] = (
     ),
     *_areas("own", "sysctl", "/etc/sysctl.d/*steadygpu*.conf"),
     *_areas("own", "boot", "/etc/modprobe.d/*steadygpu*", "/etc/modules-load.d/*steadygpu*"),
+    # In whatever directory below it containerd imports; conf.d and config.d are not the only ones.
+    *_areas("own", "", "/etc/containerd/*/*steadygpu.toml", "/etc/containerd/*/*/*steadygpu.toml"),
     # The engine's own files: our keys are merged into what others wrote.
     *_areas("shared", "docker", "/etc/docker/daemon.json"),
     *_areas(
@@ -139,6 +141,8 @@ _STANDARD = frozenset(
         "/etc/apt/apt.conf.d",
         "/etc/apt/preferences.d",
         "/etc/apt/sources.list.d",
+        "/etc/containerd/*",
+        "/etc/containerd/*/*",
         "/etc/dnf",
         "/etc/dnf/plugins",
         "/etc/modprobe.d",

@@ -23,7 +23,8 @@ def endangered(socket: str = DEFAULT_SOCKET) -> list[str]:
 
     An engine that should answer and does not counts as endangered, since nobody else knows
     how its containers got their GPUs. Under a stopped engine containers may live on
-    (live-restore): then those that hold a GPU open count, as do those of other engines.
+    (live-restore): then those count that hold a GPU open or got one from the hook, as do those of
+    other engines.
     """
     client = DockerClient(socket)
     docker = read_docker(read_services(["docker.service"])["docker.service"], client)
@@ -34,7 +35,8 @@ def endangered(socket: str = DEFAULT_SOCKET) -> list[str]:
         return found
     try:
         default_runtime = str(docker.info.get("DefaultRuntime", ""))
-        found = legacy_gpu_containers(client, default_runtime)
+        runtimes = docker.info.get("Runtimes") or {}
+        found = legacy_gpu_containers(client, default_runtime, runtimes=runtimes)
     except (EngineError, EngineUnreachableError) as error:
         found = [f"containers that the engine could not describe ({error})"]
     return found + cgroups_with_gpus()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..engine import daemon_rules
+from ..engine import daemon_waiting
 from ..versions import parse
 from . import releases
 from .model import ERROR, INFO, WARNING, Host, Item, Move, listed
@@ -85,24 +85,18 @@ def engine(host: Host, move: Move) -> Iterator[Item]:
 
 def pending(host: Host) -> Iterator[Item]:
     """What a restart brings in force besides, and live-restore does not carry containers over."""
-    if not host.running:
+    if not host.running or host.config_fault:
         return
-    version = host.versions.get("docker", "")
-    there = daemon_rules.classify({}, host.config, version).unprotected
-    wrong, unknown = [], []
-    for name in there:
-        seen = _in_force(name, host)
-        if seen is None:
-            unknown.append(name)
-        elif not seen:
-            wrong.append(name)
+    wrong = daemon_waiting.in_waiting(host.config, host.info, host.flags, host.flags_known)
+    unknown = daemon_waiting.untold(host.config, host.versions.get("docker", ""))
     if wrong:
+        root = host.info.get("DockerRootDir")
         yield Item(
             "keys-in-waiting",
             ERROR,
-            "A restart takes keys of daemon.json that the running daemon does not have",
-            listed(wrong),
-            "live-restore does not carry containers over a change of these.",
+            "A restart brings in force what the running daemon does not have of daemon.json",
+            listed(wrong) + (f" (the data lies in {root})" if "data-root" in wrong else ""),
+            "live-restore does not carry containers over a change of these, nor over their loss.",
             "Put back what the daemon runs with, or run again when no container runs.",
             releases.LIVE_RESTORE_SOURCE,
         )
@@ -116,22 +110,6 @@ def pending(host: Host) -> Iterator[Item]:
             "See that they have been there since the daemon started.",
             releases.LIVE_RESTORE_SOURCE,
         )
-
-
-def _in_force(name: str, host: Host) -> bool | None:
-    """Does the daemon run with what the file says of a key? None: it does not tell."""
-    info, config = host.info, host.config
-    if name in ("data-root", "graph") and info.get("DockerRootDir"):
-        # With remapped users the data lies one level down.
-        root = str(config[name]).rstrip("/")
-        return f"{info['DockerRootDir']}/".startswith(root + "/")
-    if name == "storage-driver" and info.get("Driver"):
-        return bool(info["Driver"] == config[name])
-    if name == "features.containerd-snapshotter":
-        return host.feature("containerd-snapshotter") == host.images_in_containerd
-    if name == "exec-opts native.cgroupdriver" and info.get("CgroupDriver"):
-        return bool(daemon_rules.cgroup_driver(config) == info["CgroupDriver"])
-    return None
 
 
 def stopped(host: Host) -> Iterator[Item]:

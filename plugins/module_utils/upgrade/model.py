@@ -71,8 +71,11 @@ class Shim:
 class Host:
     """A host before the change.
 
-    ``versions`` has docker, containerd and runc as they run, ``installed`` the engine's packages.
-    ``config`` is ``daemon.json``, ``flags`` are those of docker.service, ``info`` is ``GET /info``.
+    ``versions`` has docker, containerd and runc as they run, ``installed`` the engine's packages,
+    ``unfinished`` those that a killed package manager has left half done, "" for a version that
+    nobody can tell.
+    ``config`` is ``daemon.json``, ``flags`` are those of docker.service, all of them if
+    ``flags_known``, ``info`` is ``GET /info``.
     ``config_newer``: the file was written after the daemon had started. ``config_fault`` and
     ``containerd_fault`` say why a file could not be read. ``pins`` are units
     and files of the host with DOCKER_API_VERSION. ``endangered`` are those whose GPU a
@@ -84,6 +87,7 @@ class Host:
     reason: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     installed: Mapping[str, str] = field(default_factory=dict)
+    unfinished: Mapping[str, str] = field(default_factory=dict)
     manager: str | None = "dpkg"
     os: str | None = None
     docker: Daemon = Daemon()
@@ -92,6 +96,7 @@ class Host:
     config_fault: str | None = None
     config_newer: bool = False
     flags: Mapping[str, str] = field(default_factory=dict)
+    flags_known: bool = True
     info: Mapping[str, Any] = field(default_factory=dict)
     containers: tuple[Container, ...] = ()
     shims: tuple[Shim, ...] = ()
@@ -103,6 +108,11 @@ class Host:
     cdi_devices: int = 0
     cgroup_version: int | None = None
     systemd: int | None = None
+
+    @property
+    def there(self) -> dict[str, str]:
+        """The engine's packages, what is half done among them."""
+        return {**self.unfinished, **self.installed}
 
     @property
     def running(self) -> tuple[Container, ...]:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,8 @@ class Plan:
 
     ``accepted`` are the blocking items that the user takes, by id with the reason. ``containers``
     are the running ones with their processes. ``stale`` are units that run an older program than
-    the one that is installed: what a former change has left to do.
+    the one that is installed: what a former change has left to do. ``status`` is Docker's now,
+    ``unfinished`` are packages that a killed run has left half done.
     """
 
     move: Move
@@ -33,6 +34,8 @@ class Plan:
     accepted: Mapping[str, str]
     containers: Mapping[str, int]
     stale: tuple[str, ...] = ()
+    status: str = "running"
+    unfinished: Collection[str] = ()
 
     @property
     def blockers(self) -> tuple[Item, ...]:
@@ -54,7 +57,7 @@ class Plan:
     def actions(self) -> list[str]:
         """The steps in words."""
         steps = [
-            f"bring {name} from {before or 'nothing'} to {after}"
+            f"bring {name} from {before or self._nothing(name)} to {after}"
             for name, (before, after) in self.changes.items()
         ]
         touched = wanted.versions_of({name: after for name, (_was, after) in self.changes.items()})
@@ -65,6 +68,9 @@ class Plan:
         ]
         return steps
 
+    def _nothing(self, name: str) -> str:
+        return "half done" if name in self.unfinished else "nothing"
+
     def as_dict(self) -> dict[str, Any]:
         """The plan as JSON types."""
         return {
@@ -74,10 +80,11 @@ class Plan:
             },
             "versions": {"before": dict(self.move.before), "after": dict(self.move.after)},
             "hops": list(judge.hops(self.move)),
-            "items": [item.as_dict() for item in self.items],
+            "findings": [item.as_dict() for item in self.items],
             "blockers": [item.id for item in self.blockers],
             "refusal": refusal(self),
             "containers": dict(self.containers),
+            "status": self.status,
             "actions": self.actions,
         }
 
@@ -90,7 +97,7 @@ def make(
     accept: Mapping[str, str],
 ) -> Plan:
     """Choose the packages and judge them. Raises :class:`.wanted.WantedError`."""
-    chosen = wanted.choose(version, host.installed, offers, given)
+    chosen = wanted.choose(version, host.there, offers, given)
     # What runs counts: a program that was replaced under a running daemon is not yet in force.
     move = Move(
         {**wanted.versions_of(host.installed), **host.versions},
@@ -106,6 +113,8 @@ def make(
         accepted=accept,
         containers={one.name: one.pid for one in host.running},
         stale=host.stale,
+        status=host.status,
+        unfinished=tuple(host.unfinished),
     )
 
 

@@ -33,7 +33,7 @@ from .model import Container, Daemon, Host, Shim
 UNITS = ("docker.service", "containerd.service")
 _PROGRAM = {"docker.service": "dockerd", "containerd.service": "containerd"}
 # Who is stopped and started with a unit, by the property that lists them.
-_BOUND = ("RequiredBy", "BoundBy", "ConsistsOf", "PropagatesStopTo")
+_BOUND = ("RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo")
 # Of those: the engine's own, whose restart is part of the plan.
 _OWN = frozenset((*UNITS, "docker.socket"))
 _HOOKS = ("nvidia-cdi-hook", "nvidia-container-runtime-hook")
@@ -67,6 +67,9 @@ def read(
         installed={
             name: installed.packages[name].version for name in names if name in installed.packages
         },
+        unfinished={
+            name: installed.half_done[name] for name in names if name in installed.half_done
+        },
         manager=installed.manager,
         os=platform_key(vars(osinfo.read_os())),
         docker=daemons["docker.service"],
@@ -75,6 +78,7 @@ def read(
         config_fault=config_fault,
         config_newer=_newer(_path(services["docker.service"]), started),
         flags=services["docker.service"].flags,
+        flags_known=services["docker.service"].program == _PROGRAM["docker.service"],
         info=docker.info,
         containers=containers,
         shims=shims(),

@@ -38,8 +38,6 @@ GPUS_BY_CDI = "29.2.0"
 GPUS_SOURCE = "moby daemon/nvidia_linux.go at v27.1.0, daemon/devices_nvidia_linux.go at v29.2.0"
 
 CGROUP_V1_DEPRECATED = "29.0.0"
-# systemd without control groups v1.
-SYSTEMD_V2_ONLY = 258
 
 # containerd.service without LimitNOFILE: containers inherit systemd's soft limit of 1024.
 NOFILE_CONTAINERD = "2.1.5"
@@ -54,13 +52,11 @@ IMAGE_STORE_SOURCE = "Docker release notes 29.0; docs.docker.com, containerd ima
 SHIMS_GONE = "2.0.0"
 SHIMS_SOURCE = "containerd docs/containerd-2.0.md"
 CONTAINERD_CONFIG_SOURCE = "containerd docs/containerd-2.0.md, RELEASES.md, version/version.go"
-CONTAINERD_CDI = "2.0.0"
-CONTAINERD_CDI_SOURCE = "containerd docs/cri/config.md, internal/cri/config"
 
 API_SOURCE = "moby api/common.go and daemon/config/config.go of each release"
 LIVE_RESTORE_SOURCE = "docs.docker.com, engine/daemon/live-restore"
 RESTART_POLICY_SOURCE = "docs.docker.com, engine/containers/start-containers-automatically"
-UNIT_SOURCE = "systemd.unit(5), Requires=, BindsTo=, PartOf="
+UNIT_SOURCE = "systemd.unit(5), Requires=, Requisite=, BindsTo=, PartOf="
 RELOAD_SOURCE = "NVIDIA container toolkit, troubleshooting; nvidia-container-toolkit issue 48"
 
 # Pairs of releases between which running containers were seen to be carried over by live-restore,

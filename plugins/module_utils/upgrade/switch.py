@@ -20,7 +20,7 @@ from ..atomic import read_text
 from ..engine import daemon_json
 from ..secrets import by_key, redact
 from . import judge_restart
-from .model import ERROR, Host, Item, Move, listed
+from .model import ERROR, Container, Host, Item, Move, listed
 
 DOCKER, CONTAINERD = "docker.service", "containerd.service"
 _POLL_S = 0.5
@@ -84,7 +84,8 @@ class Wish:
 class Outcome:
     """``restarted`` units in order; ``kept`` containers with their processes.
 
-    ``before`` and ``after`` are the versions in force; ``warnings`` are for a person.
+    ``before`` and ``after`` are the versions in force; ``warnings`` are for a person. ``lost`` are
+    containers of the wish that had ended or were started anew before the first restart.
     """
 
     restarted: tuple[str, ...]
@@ -92,6 +93,7 @@ class Outcome:
     before: Mapping[str, str]
     after: Mapping[str, str]
     warnings: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
 
 def due(host: Host, start: bool) -> tuple[str, ...]:
@@ -129,17 +131,24 @@ def refusals(host: Host, wish: Wish) -> list[Item]:
     ]
 
 
+@dataclass(frozen=True)
+class _Expected:
+    """``wanted`` are the containers that must live on, with their processes, 0 for one not known.
+
+    ``earlier`` are those of the wish that are no longer what they were, with what became of them.
+    """
+
+    wanted: Mapping[str, int]
+    earlier: Mapping[str, str]
+
+
 def carry_out(wish: Wish, machine: Machine, check: bool = False) -> Outcome:
     """Restart what is due, and prove it. Raises SwitchRefusedError and SwitchFailedError."""
     host = machine.look()
     units = due(host, wish.start)
-    known = {one.name: one.pid for one in host.running}
-    wanted = dict(wish.containers) if wish.containers is not None else known
     if not units:
-        return _proved(wish, machine, host, host, (), wanted, {})
-    refused = refusals(host, wish)
-    if refused:
-        raise SwitchRefusedError(_told(units, refused))
+        return _proved(wish, machine, host, (), _expected(wish, host, machine), {})
+    _refuse(units, host, wish)
     for unit in units:
         said = machine.refuses(unit, _config_of(unit, host))
         if said:
@@ -149,11 +158,55 @@ def carry_out(wish: Wish, machine: Machine, check: bool = False) -> Outcome:
                 "former packages; the running daemon has not noticed"
             )
     if check:
+        known = {one.name: one.pid for one in host.running}
         return Outcome(units, known, host.versions, {**host.versions, **_installed(host)})
     lost_before = machine.lost_gpus()
+    # All this took its time, and jobs come and end.
+    host = machine.look()
+    _refuse(units, host, wish)
+    expected = _expected(wish, host, machine)
     for unit in units:
         _restart(unit, wish, machine, host)
-    return _proved(wish, machine, host, machine.look(), units, wanted, lost_before)
+    return _proved(wish, machine, host, units, expected, lost_before)
+
+
+def _refuse(units: Sequence[str], host: Host, wish: Wish) -> None:
+    refused = refusals(host, wish)
+    if refused:
+        raise SwitchRefusedError(_told(units, refused))
+
+
+def _expected(wish: Wish, host: Host, machine: Machine) -> _Expected:
+    """Who must live on: all that run now, since no restart has ended those that do not.
+
+    A daemon that does not answer tells nothing, so all of the wish count.
+    """
+    now = {one.name: one for one in host.running}
+    known = {name: one.pid for name, one in now.items()}
+    if wish.containers is None or host.status != "running":
+        return _Expected(known if wish.containers is None else wish.containers, {})
+    earlier = {}
+    for name, pid in wish.containers.items():
+        if name not in now:
+            earlier[name] = (
+                f"by the time of the switch container {name} {_end(machine.ended(name))}"
+            )
+        elif _is_another(pid, now[name]):
+            earlier[name] = (
+                f"by the time of the switch container {name} was started anew: process "
+                f"{known[name]}, was {pid}"
+            )
+    wanted = {name: pid for name, pid in known.items() if name not in earlier}
+    return _Expected(wanted, earlier)
+
+
+def _is_another(pid: int, one: Container) -> bool:
+    """Has a container another process than this one? What is not known is not another one."""
+    return bool(pid) and one.looked_into and one.pid != pid
+
+
+def _end(ended: Ended) -> str:
+    return "is gone" if ended.code is None else f"has ended with status {ended.code}"
 
 
 def _installed(host: Host) -> dict[str, str]:
@@ -185,21 +238,21 @@ def _proved(
     wish: Wish,
     machine: Machine,
     before: Host,
-    host: Host,
     restarted: Sequence[str],
-    wanted: Mapping[str, int],
+    expected: _Expected,
     lost_before: Mapping[str, str],
 ) -> Outcome:
     """The containers are what they were, and the daemons what is installed."""
-    wrong, warnings = _compare(wanted, host, machine.ended)
+    host = machine.look() if restarted else before
+    wrong, warnings = _compare(expected.wanted, host, machine.ended)
     still = due(host, wish.start)
     if restarted and still:
         wrong.append(f"{listed(list(still))}: not in force although restarted")
     if restarted:
-        lost = machine.lost_gpus()
+        blind = machine.lost_gpus()
         wrong += [
             f"container {name} may no longer open {devices}"
-            for name, devices in lost.items()
+            for name, devices in blind.items()
             if lost_before.get(name) != devices
         ]
     if wrong:
@@ -209,9 +262,23 @@ def _proved(
         raise SwitchFailedError(
             "{} this is not as it was: {}{}".format(done, "; ".join(wrong), log)
         )
-    now = {one.name: one.pid for one in host.running}
-    kept = {name: pid for name, pid in now.items() if name in wanted}
-    return Outcome(tuple(restarted), kept, before.versions, host.versions, tuple(warnings))
+    now = {one.name: one for one in host.running}
+    planned = wish.containers or {}
+    # A daemon may find again whom another one did not.
+    lost = [
+        name
+        for name in expected.earlier
+        if name not in now or _is_another(planned[name], now[name])
+    ]
+    names = {*expected.wanted, *expected.earlier} - {*lost}
+    return Outcome(
+        tuple(restarted),
+        {name: one.pid for name, one in now.items() if name in names},
+        before.versions,
+        host.versions,
+        (*(expected.earlier[name] for name in lost), *warnings),
+        tuple(lost),
+    )
 
 
 def _told_safely(text: str, host: Host) -> str:
@@ -224,7 +291,7 @@ def _compare(
     wanted: Mapping[str, int], host: Host, ended: Callable[[str], Ended]
 ) -> tuple[list[str], list[str]]:
     """What is wrong, and what is worth a word."""
-    now = {one.name: one.pid for one in host.running}
+    now = {one.name: one for one in host.running}
     wrong, warnings = [], []
     for name, pid in wanted.items():
         if name not in now:
@@ -232,10 +299,10 @@ def _compare(
             if end.code == 0:
                 warnings.append(f"container {name} has ended by itself (exit status 0)")
             else:
-                code = "is gone" if end.code is None else f"has ended with status {end.code}"
-                wrong.append(f"container {name} (process {pid}) {code}")
-        elif pid and now[name] != pid:
-            wrong.append(f"container {name} was started anew: process {now[name]}, was {pid}")
+                wrong.append(f"container {name} (process {pid}) {_end(end)}")
+        elif _is_another(pid, now[name]):
+            anew = f"process {now[name].pid}, was {pid}"
+            wrong.append(f"container {name} was started anew: {anew}")
     return wrong, warnings
 
 

@@ -122,8 +122,9 @@ def choose(
     """The exact version of every package of the set, those that stay included.
 
     ``version`` is ``candidate``, an upstream release (``28.5.2``, ``28.5``), a pattern with ``*``
-    or the daemon's exact package version. ``given`` names packages and versions that are wanted
-    besides or instead. Raises WantedError.
+    or the daemon's exact package version. ``installed`` are versions by name, what a killed run has
+    left half done among them: "" where that was cut before it had one. ``given`` names packages and
+    versions that are wanted besides or instead. Raises WantedError.
     """
     lead = lead_of(installed)
     same, others = _SETS[lead]
@@ -147,7 +148,8 @@ def choose(
                 newest = (offers.of(name, suite) or [installed[name]])[0]
                 if parse(newest)[:2] != parse(installed[name])[:2]:
                     chosen[name] = newest
-    return {**chosen, **given}
+    told = {**chosen, **given}
+    return {name: one or _offered(name, "*", offers) for name, one in told.items()}
 
 
 def matches(wanted: str, version: str) -> bool:

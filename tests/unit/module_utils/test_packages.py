@@ -99,5 +99,6 @@ def test_what_a_killed_dpkg_left() -> None:
     text = (
         "ii \ta\t1\nhi \tb\t1\nrc \tc\t1\niU \td\t1\niHR\te\t1\niF \tf\t1\niW \tg\t1\nit \th\t1\n"
     )
-    assert parse_unfinished(text) == ["d", "e", "f", "g", "h"]
+    left = parse_unfinished(text + "iHR\tfresh\t\n")
+    assert left == {**dict.fromkeys("defgh", "1"), "fresh": ""}
     assert set(parse_dpkg(text)) == {"a", "b"}

@@ -13,6 +13,7 @@ import pytest
 from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.steadygpu.host.plugins.module_utils import process
+from ansible_collections.steadygpu.host.plugins.module_utils.engine import living
 from ansible_collections.steadygpu.host.plugins.modules import docker_daemon
 
 
@@ -129,6 +130,8 @@ def stopped_docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     systemctl.chmod(0o755)
     monkeypatch.setattr(process, "_SEARCH_PATH", str(programs))
     monkeypatch.setattr(docker_daemon, "record_path_of", lambda path: str(tmp_path / "record"))
+    # A developer's own engine may have containers.
+    monkeypatch.setattr(living, "identities", lambda flags: [])
     return diary
 
 
@@ -158,3 +161,18 @@ def test_a_start_that_fails_is_a_message_and_leaves_no_file(
         assert words in result["msg"]
     assert not path.exists()
     assert stopped_docker.read_text().split() == ["reset-failed", "start", "stop"]
+
+
+def test_check_mode_refuses_a_start_that_would_end_containers(
+    tmp_path: Path,
+    stopped_docker: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(living, "identities", lambda flags: ["5f" * 32])
+    path = tmp_path / "daemon.json"
+    status, result = _run(capsys, path, start=True)
+    assert (status, "5f5f5f5f5f5f" in result["msg"]) == (1, True)
+    status, result = _run(capsys, path, start=True, config={"live-restore": True})
+    assert (status, result["applied"]) == (0, "start")
+    assert not stopped_docker.exists()

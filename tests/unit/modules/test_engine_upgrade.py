@@ -45,6 +45,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[Host]:
 def test_a_plan_is_no_change(seen: list[Host], capsys: pytest.CaptureFixture[str]) -> None:
     status, result = run(capsys, version="28.5.2", _ansible_check_mode=True, _ansible_diff=True)
     assert (status, result["changed"], result["blockers"]) == (0, False, [])
+    assert result["status"] == "running"
     assert result["packages"] == FORKY
     assert '"docker": "26.1.5+dfsg1"' in result["diff"]["before"]
     assert '"docker": "28.5.2+dfsg4-5"' in result["diff"]["after"]
@@ -99,3 +100,28 @@ def test_a_refused_switch_is_a_message(
     status, result = run(capsys, step="switch")
     assert (status, result["refused"]) == (1, True)
     assert "trainer" in result["msg"]
+
+
+def test_a_run_that_was_killed_in_the_package_manager_is_finished(
+    seen: list[Host], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    installed = {name: version for name, version in FORKY.items() if name != "docker.io"}
+    seen[0] = host(installed=installed, unfinished={"docker.io": FORKY["docker.io"]})
+    refreshed: list[str] = []
+    monkeypatch.setattr(engine_upgrade, "refresh", lambda module: refreshed.append("apt"))
+    status, result = run(capsys, version="28.5.2", update_cache=True)
+    assert (status, refreshed) == (0, [])
+    assert result["actions"][0] == f"bring docker.io from half done to {FORKY['docker.io']}"
+
+
+def test_a_job_that_ended_between_plan_and_switch_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(machine, "Machine", lambda *asked: FakeMachine(upgraded()))
+    warned: list[str] = []
+    monkeypatch.setattr(
+        engine_upgrade.AnsibleModule, "warn", lambda module, text: warned.append(text)
+    )
+    status, result = run(capsys, step="switch", containers={"trainer": 4711, "short": 4712})
+    assert (status, result["lost"]) == (0, ["short"])
+    assert warned == ["by the time of the switch container short is gone"]

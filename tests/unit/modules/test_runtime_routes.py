@@ -227,3 +227,20 @@ def test_the_default_must_be_there_and_must_stay(
     assert "the routing policy names it" in routed["refusals"][0]
     nothing = run(oci_runtimes_info, capsys, socket=str(tmp_path / "none"))
     assert (nothing["present"], nothing["refusals"], nothing["defined"]) == ({}, [], None)
+
+
+def test_what_the_policy_of_the_host_names_stays(
+    engine: EngineServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "routes.json"
+    asked = {"absent": ["runsc"], "socket": engine.path}
+    named = {**asked, "routes_path": str(path)}
+    assert run(oci_runtimes_info, capsys, **named)["refusals"] == []
+    run(runtime_routes, capsys, routes=ROUTES, path=str(path), socket=engine.path)
+    assert "the routing policy names it" in run(oci_runtimes_info, capsys, **named)["refusals"][0]
+    # A play that brings a policy of its own replaces this one.
+    assert run(oci_runtimes_info, capsys, **asked, routes_path="")["refusals"] == []
+    path.write_text('{"routes": [')
+    unread = run(oci_runtimes_info, capsys, **named)
+    assert unread["refusals"] == []
+    assert "which runtimes it names is not known" in unread["warnings_found"][0]

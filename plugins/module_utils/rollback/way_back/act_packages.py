@@ -13,12 +13,14 @@ begins. Images and volumes stay.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from ... import packages
-from ...package_sets import apt, dnf, occupants
+from ...package_sets import apt, dnf, managers, occupants
 from ...package_sets.model import PackageError
 from ...process import CommandMissingError
 from ...slices import reader, reload
+from ...units import UnitError
 from ..model import Done, Left, RollbackError, Step
 from ..observation import package_names
 from . import put_back
@@ -34,6 +36,10 @@ _SETS: Mapping[str, frozenset[str]] = {
 # Ubuntu). Docker's own packages leave them (docs.docker.com, "Uninstall Docker Engine").
 _PURGE_DELETES_DATA = frozenset({"docker.io"})
 
+# What is under way by somebody else, or by a restore that was killed, is waited for so long.
+_WAIT_S = 300.0
+_FAILURES = (CommandMissingError, PackageError, UnitError)
+
 
 def install(step: Step, context: Context, socket: str) -> Done:
     """Bring packages to their former versions, where these can still be had.
@@ -42,7 +48,7 @@ def install(step: Step, context: Context, socket: str) -> Done:
     """
     try:
         return _install(step.details["packages"], context, socket)
-    except (CommandMissingError, PackageError) as error:
+    except _FAILURES as error:
         raise RollbackError(str(error)) from error
 
 
@@ -50,7 +56,7 @@ def remove(step: Step, context: Context, socket: str) -> Done:
     """Remove packages that were not there. Raises RollbackError when the manager failed."""
     try:
         return _remove(step.details["packages"], context, socket)
-    except (CommandMissingError, PackageError) as error:
+    except _FAILURES as error:
         raise RollbackError(str(error)) from error
 
 
@@ -69,7 +75,7 @@ def hold(step: Step, context: Context) -> Done:
             apt.Apt(context.root).hold(wanted)
         else:
             dnf.Dnf().hold(wanted)
-    except (CommandMissingError, PackageError) as error:
+    except _FAILURES as error:
         raise RollbackError(str(error)) from error
     return Done(True)
 
@@ -123,21 +129,25 @@ def choose(
 
 
 def _install(versions: Mapping[str, str], context: Context, socket: str) -> Done:
-    installed = packages.read_installed(context.root)
-    wanted = {
-        name: version
-        for name, version in versions.items()
-        if name not in installed.packages or installed.packages[name].version != version
-    }
+    wanted = _differing(versions, packages.read_installed(context.root))
     if not wanted:
         return Done()
     victims = endangered(context.root, socket)
     if victims:
         return Done(left=_wait(wanted, victims))
-    deb = installed.manager == "dpkg"
-    names = sorted(wanted)
-    manager = apt.Apt(context.root) if deb else dnf.Dnf()
-    found = manager.offered(names)
+    with managers.alone(context.root, _WAIT_S):
+        return _bring(wanted, context, socket)
+
+
+def _bring(versions: Mapping[str, str], context: Context, socket: str) -> Done:
+    deb = packages.read_installed(context.root).manager == "dpkg"
+    manager: managers.Manager = apt.Apt(context.root) if deb else dnf.Dnf()
+    # The package manager of a restore that was killed may be at it still.
+    managers.wait_until_free(manager, context.root, _WAIT_S)
+    wanted = _differing(versions, packages.read_installed(context.root))
+    if not wanted:
+        return Done(True)
+    found = manager.offered(sorted(wanted))
     chosen, left = choose(wanted, found, _containers(wanted, socket, context))
     if not chosen:
         return Done(left=tuple(left))
@@ -145,12 +155,12 @@ def _install(versions: Mapping[str, str], context: Context, socket: str) -> Done
     if deb:
         simulated = manager.solve("install", arguments)
         also = (simulated.changed | simulated.removed) - set(chosen)
-        also |= {name for name in simulated.new if package_names.never_alone(name)}
+        also |= {n for n in simulated.new | simulated.configured if package_names.never_alone(n)}
         if also:
             return Done(left=(*left, *_refused(chosen, also)))
-        manager.finish_interrupted()
-    # Engines may be restarted: they are only changed while nobody has a container.
-    manager.do("install", arguments)
+    _finish(manager, context, socket)
+    with _engines_kept(manager, chosen, context) as environment:
+        manager.do("install", arguments, environment)
     return Done(True, tuple(left))
 
 
@@ -175,19 +185,27 @@ def _remove(names: Collection[str], context: Context, socket: str) -> Done:
             going = [name for name in going if name not in members]
     if not going:
         return Done(left=tuple(left))
-    if installed.manager != "dpkg":
-        dnf.remove(going)
-        return Done(True, tuple(left))
+    with managers.alone(context.root, _WAIT_S):
+        if installed.manager != "dpkg":
+            dnf.remove(going)
+            return Done(True, tuple(left))
+        return _purge(going, left, context, socket)
+
+
+def _purge(going: Sequence[str], left: Sequence[Left], context: Context, socket: str) -> Done:
     manager = apt.Apt(context.root)
-    also = manager.solve("purge", going).removed - set(going)
+    managers.wait_until_free(manager, context.root, _WAIT_S)
+    solved = manager.solve("purge", going)
+    also = solved.removed - set(going)
+    also |= {name for name in solved.configured if package_names.never_alone(name)}
     if also:
         return Done(left=(*left, *_refused(going, also)))
     notes = []
     with_data = [name for name in going if name in _PURGE_DELETES_DATA]
     purged = [name for name in going if name not in _PURGE_DELETES_DATA]
-    manager.finish_interrupted()
+    _finish(manager, context, socket)
     if with_data:
-        manager.do("remove", with_data)
+        _take(manager, "remove", with_data, context)
         names = ", ".join(with_data)
         notes.append(f"{names} was removed, not purged: a purge would delete images and volumes")
     if purged:
@@ -195,8 +213,38 @@ def _remove(names: Collection[str], context: Context, socket: str) -> Done:
             kept = put_back.keep_conflict(path, context.root)
             if kept:
                 notes.append(f"{path} was edited; it is kept as {kept}, since its package goes")
-        manager.do("purge", purged)
+        _take(manager, "purge", purged, context)
     return Done(True, tuple(left), tuple(notes))
+
+
+def _take(manager: apt.Apt, verb: str, names: Sequence[str], context: Context) -> None:
+    with managers.engines_kept(manager, context.root, names) as environment:
+        manager.do(verb, names, environment)
+
+
+def _finish(manager: managers.Manager, context: Context, socket: str) -> None:
+    managers.finish(manager, context.root, lambda: endangered(context.root, socket))
+
+
+def _engines_kept(
+    manager: managers.Manager, names: Collection[str], context: Context
+) -> AbstractContextManager[Mapping[str, str]]:
+    """An engine runs on, unless it is what changes: that is only done while nobody has a container,
+    and its packages restart it.
+    """
+    if _SETS["the engine"] & set(names):
+        return nullcontext({})
+    return managers.engines_kept(manager, context.root)
+
+
+def _differing(versions: Mapping[str, str], installed: packages.Installed) -> dict[str, str]:
+    """Those that are at another version, or not there."""
+    there = installed.packages
+    return {
+        name: version
+        for name, version in versions.items()
+        if name not in there or there[name].version != version
+    }
 
 
 def _sets(names: Collection[str]) -> list[tuple[str, list[str]]]:

@@ -208,3 +208,30 @@ def test_units_are_read_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     found = units.read_units()
     assert found[plan.REFRESH_SERVICE].after == {"basic.target", "a.service"}
     assert found[plan.REFRESH_PATH].load_state == "not-found"
+
+
+def _number(text: str, key: str) -> int:
+    [line] = [line for line in text.splitlines() if line.startswith(f"{key}=")]
+    return int(line.partition("=")[2])
+
+
+def test_a_driver_that_hangs_is_not_tried_for_ever() -> None:
+    text = units.own_units(UPKEEP)[0].text
+    longest = (
+        _number(text, "TimeoutStartSec")
+        + 2 * _number(text, "TimeoutStopSec")
+        + _number(text, "RestartSec")
+    )
+    assert _number(text, "StartLimitIntervalSec") >= _number(text, "StartLimitBurst") * longest
+    # What the path unit asked for and went well is no try.
+    assert f"ExecStartPost=-/usr/bin/systemctl reset-failed {units.SERVICE}" in text.splitlines()
+
+
+def test_a_unit_of_an_older_release_is_replaced(tmp_path: Path, ran: list[str]) -> None:
+    units.carry_out(_plan(BARE, {}), False, 5, str(tmp_path))
+    place = tmp_path / OWN[0]
+    text = place.read_text()
+    place.write_text(text.replace("Sec=1800", "Sec=120").replace("TimeoutStopSec=15\n", ""))
+    running = {**BARE, units.PATH_UNIT: UnitState("loaded", "enabled", "active")}
+    found = units.carry_out(_plan(running, {}), False, 5, str(tmp_path))
+    assert (found.actions, place.read_text()) == ([f"write /{OWN[0]}"], text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,12 @@ class FakeDocker:
     live: dict[str, Any] = field(default_factory=dict)
     forgotten: tuple[str, ...] = ()  # who is not started again
     bound: tuple[str, ...] = ()  # units that systemd restarts with it
+    living: tuple[str, ...] = ()  # live in their shims while it is stopped
+    adrift: tuple[str, ...] = ()  # of those, whom it would not find
+    carried: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # containers by runtime
+    shows: Mapping[str, Any] = field(default_factory=dict)  # more that GET /info has
+    flags_known: bool = True
+    started_at: float | None = None
     words: str = "unable to configure the Docker daemon"
     killed: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
@@ -66,7 +72,15 @@ class FakeDocker:
         """As the file it was last told of has it."""
         if self.status != "running":
             has_unit = self.status != "absent"
-            return EngineState(self.status, reason="test", flags=self.flags, has_unit=has_unit)
+            stopped = self.status == "stopped"
+            return EngineState(
+                self.status,
+                reason="test",
+                flags=self.flags,
+                has_unit=has_unit,
+                living=self.living if stopped else (),
+                adrift=self.adrift if stopped else (),
+            )
         names = {"runc": {"path": "runc"}, **(self.live.get("runtimes") or {})}
         features = self.live.get("features") or {}
         info = {
@@ -78,6 +92,7 @@ class FakeDocker:
             "Labels": self.live.get("labels", []),
             "Debug": bool(self.live.get("debug")),
             "Plugins": {"Log": ["json-file", "journald"]},
+            **self.shows,
         }
         return EngineState(
             "running",
@@ -86,8 +101,10 @@ class FakeDocker:
             info,
             self.running,
             self.swarm,
+            started_at=self.started_at,
             flags=self.flags,
             bound=self.bound,
+            flags_known=self.flags_known,
         )
 
     def _act(self, action: str) -> None:
@@ -134,6 +151,11 @@ class FakeDocker:
             raise UnitError("docker.service failed")
         self.status = "unreachable" if action == self.hangs_after else "running"
         self.live = self._file()
+        if self.live.get("live-restore"):
+            self.running += self.living
+        else:
+            self.killed.extend(self.living)
+        self.living = ()
 
     def log(self) -> str:
         """Its last words."""
@@ -142,6 +164,12 @@ class FakeDocker:
     def left_behind(self, state: EngineState) -> tuple[str, ...]:
         """Containers with CDI devices."""
         return self.forgotten
+
+    def carriers(self, state: EngineState) -> Mapping[str, Sequence[str]]:
+        """As its files have it."""
+        if "carriers" in self.raises:
+            raise self.raises["carriers"]
+        return self.carried
 
     def validate(self, text: str, version: str | None) -> str | None:
         """Knows one unknown key."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.steadygpu.host.plugins.module_utils import process
+from ansible_collections.steadygpu.host.plugins.module_utils import packages, process
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.collect import (
     collect,
     read_daemon_json,
@@ -199,3 +199,31 @@ def test_what_a_running_daemon_has_not_taken_is_a_fact(
         docker = collect(socket_path=server.path, deadline_s=5)["docker"]
     assert docker["status"] == "running"
     assert (docker["restart_pending"], docker["reload_pending"]) == (restart, reload)
+
+
+@pytest.mark.parametrize(("links", "enabled"), [("enabled", True), ("disabled", False)])
+def test_whether_docker_starts_at_boot_is_read_from_the_links(
+    bare_host: Path, tmp_path: Path, links: str, enabled: bool
+) -> None:
+    # After `systemctl enable --no-reload` systemd itself still says what was before.
+    systemctl = bare_host / "systemctl"
+    systemctl.write_text(
+        f'#!/bin/sh\nif [ "$1" = is-enabled ]; then echo {links}; exit; fi\n'
+        "printf '%s\\n' Id=docker.service LoadState=loaded ActiveState=inactive "
+        "UnitFileState=disabled '' Id=containerd.service\n"
+    )
+    systemctl.chmod(0o755)
+    docker = collect(socket_path=str(tmp_path / "none"), deadline_s=5)["docker"]
+    assert docker["service"]["enabled"] is enabled
+
+
+def test_what_a_killed_package_manager_has_left_half_done_is_a_fact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = packages.Installed(
+        "dpkg", {"runc": packages.Package("1", False)}, {"docker.io": "2", "containerd": ""}
+    )
+    monkeypatch.setattr(packages, "read_installed", lambda *asked: there)
+    facts = collect(str(tmp_path))["packages"]
+    assert facts["unfinished"] == ["containerd", "docker.io"]
+    assert list(facts["installed"]) == ["runc"]

@@ -60,6 +60,14 @@ def test_a_setting_is_set_and_all_else_stays(containerd: FakeContainerd) -> None
     assert STOCK.partition("\n")[2] in containerd.texts()["config.toml"]
 
 
+def test_cg_012_a_runtime_gets_the_cgroup_driver_that_was_asked_for(
+    containerd: FakeContainerd,
+) -> None:
+    containerd.run(CRUN)
+    runtimes = containerd.value("plugins", _cri(containerd), "containerd", "runtimes")
+    assert runtimes["crun"]["options"]["SystemdCgroup"] is True
+
+
 def test_a_second_run_does_nothing(containerd: FakeContainerd) -> None:
     containerd.run(CRUN)
     before = containerd.texts()
@@ -135,7 +143,7 @@ def test_complaint_04_the_nvidia_runtime_of_somebody_else_stays(
 
 
 @pytest.mark.parametrize("directory", ["conf.d", "config.d"])
-def test_complaint_05_the_directory_is_one_that_is_imported(
+def test_complaint_05_rt_015_the_directory_is_one_that_is_imported(
     containerd: FakeContainerd, directory: str
 ) -> None:
     containerd.write("config.toml", f'version = 2\nimports = ["@/{directory}/*.toml"]\n')
@@ -170,7 +178,7 @@ def test_complaint_06_imports_and_comments_stay(containerd: FakeContainerd) -> N
 
 
 @pytest.mark.parametrize(("version", "table"), [(2, CRI2), (3, CRI3)])
-def test_complaint_06_the_version_is_that_of_the_first_file(
+def test_complaint_06_rt_012_rt_013_the_version_is_that_of_the_first_file(
     tmp_path: Path, version: int, table: str
 ) -> None:
     host = FakeContainerd(tmp_path, NEW)

@@ -163,6 +163,68 @@ def test_the_state_is_read_from_systemd(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert tool._program == "/opt/bin/containerd"
 
 
+ON = '{"live-restore": true}'
+
+
+@pytest.mark.parametrize(
+    ("enabled", "flags", "text", "stays"),
+    [
+        (True, {}, ON, True),
+        # Edited, and not reloaded: the daemon lets them live, and its next start ends them.
+        (True, {}, '{"live-restore": false}', False),
+        (True, {}, "{}", False),
+        (True, {}, None, False),
+        (True, {}, "{", False),
+        (False, {}, ON, False),
+        (True, {"--live-restore": "true"}, None, True),
+        (True, {"--live-restore": "false"}, None, False),
+        (True, {"--config-file": "/srv/other.json"}, ON, False),
+    ],
+)
+def test_containers_of_docker_have_to_outlive_its_start_too(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    enabled: bool,
+    flags: dict[str, str],
+    text: str | None,
+    stays: bool,
+) -> None:
+    class Client:
+        def containers(self, include_stopped: bool) -> list[dict[str, list[str]]]:
+            return [{"Names": ["/train"]}]
+
+        def info(self) -> dict[str, bool]:
+            return {"LiveRestoreEnabled": enabled}
+
+    if text is not None:
+        (tmp_path / "etc/docker").mkdir(parents=True)
+        (tmp_path / "etc/docker/daemon.json").write_text(text)
+    monkeypatch.setattr(containerd_tool, "DockerClient", lambda _socket: Client())
+    tool = containerd_tool.Containerd(root=str(tmp_path))
+    docker = Service("loaded", "active", flags=flags)
+    assert tool._docker(docker) == (("train",), stays, None)
+
+
+def test_the_places_of_the_running_daemon_are_seen(tmp_path: Path) -> None:
+    links = {
+        "7/fd/3": "/dev/null",
+        "7/fd/8": "/data/containerd/io.containerd.metadata.v1.bolt/meta.db",
+        "11/cwd": f"/run/containerd/io.containerd.runtime.v2.task/moby/{'a' * 64}",
+        "12/cwd": "/",
+    }
+    for name, target in links.items():
+        (tmp_path / "proc" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "proc" / name).symlink_to(target)
+    shims = [containerd_shims.Shim(pid, "moby", "a" * 64, in_unit=True) for pid in (10, 12, 11)]
+    tool = containerd_tool.Containerd(root=str(tmp_path))
+    service = Service("loaded", "active", main_pid=7)
+    assert tool._live(service, shims) == ("/data/containerd", "/run/containerd")
+    # A flag outdoes what files say.
+    flags = {"--root": "/data/containerd", "--state": "/run/containerd"}
+    assert tool._live(Service("loaded", "active", main_pid=7, flags=flags), shims) == (None, None)
+    assert tool._live(Service(), []) == (None, None)
+
+
 def test_plugins_of_ctr() -> None:
     text = (
         "TYPE                      ID      PLATFORMS      STATUS    \n"

@@ -89,6 +89,32 @@ def test_what_containers_live_by_waits_for_them(containerd: FakeContainerd) -> N
         containerd.plan(asked)
 
 
+@pytest.mark.parametrize("key", ["root", "state"])
+def test_a_place_that_others_moved_is_not_taken_while_containers_run(
+    containerd: FakeContainerd, key: str
+) -> None:
+    live = {f"live_{key}": containerd.value(key)}
+    containerd.has = {"shims": (TRAIN,), **live}
+    containerd.write("config.toml", f'{key} = "/data/moved"\n{STOCK}')
+    before = containerd.texts()
+    words = f"{key} is /data/moved in the files and /.* find 1 running container.*moby/0123456789ab"
+    with pytest.raises(ContainerdRefusedError, match=words):
+        containerd.run(CRUN)
+    assert (containerd.texts(), containerd.done) == (before, [])
+    containerd.run(CRUN, restart="never")
+    assert containerd.done == []
+    containerd.has = live  # they have ended
+    containerd.run(CRUN)
+    assert containerd.done == ["restart"]
+
+
+def test_a_place_that_nobody_moved_is_no_reason(containerd: FakeContainerd) -> None:
+    places = {f"live_{key}": containerd.value(key) for key in ("root", "state")}
+    containerd.has = {"shims": (TRAIN,), **places}
+    containerd.run(CRUN)
+    assert containerd.done == ["restart"]
+
+
 def test_never_writes_and_the_restart_is_pending_until_somebody_does_it(
     containerd: FakeContainerd,
 ) -> None:
@@ -128,7 +154,7 @@ def test_a_bare_host_is_predicted_in_check_mode_and_refused_else(
     ("keeper", "words"),
     [("k3s", "config-v3.toml.d"), ("RKE2", "rancher/rke2"), ("k0s", "/etc/k0s/containerd.d")],
 )
-def test_a_containerd_of_kubernetes_is_left_to_it(
+def test_rt_020_a_containerd_of_kubernetes_is_left_to_it(
     containerd: FakeContainerd, keeper: str, words: str
 ) -> None:
     containerd.has = {"keeper": keeper, "has_unit": False}

@@ -12,7 +12,11 @@ from typing import Any
 import pytest
 
 from ansible_collections.steadygpu.host.plugins.module_utils import process
-from ansible_collections.steadygpu.host.plugins.module_utils.engine import daemon_control
+from ansible_collections.steadygpu.host.plugins.module_utils.engine import (
+    daemon_control,
+    docker,
+    living,
+)
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.daemon_control import (
     DockerDaemon,
     EngineState,
@@ -126,3 +130,31 @@ def test_moby_49989_cdi_containers_are_not_started_again_before_28_2(
     state = EngineState("running", version=version, info={"DockerRootDir": str(tmp_path)})
     daemon = DockerDaemon(DockerClient("/none", 5), restart_timeout_s=1)
     assert daemon.left_behind(state) == names
+
+
+def test_who_carries_a_runtime_is_known_by_the_files_of_a_stopped_daemon(tmp_path: Path) -> None:
+    container(tmp_path, "old", "no", "nvidia")
+    host = {"Runtime": "nvidia"}
+    (tmp_path / "containers/old/hostconfig.json").write_text(json.dumps(host))
+    state = EngineState("stopped", flags={"--data-root": str(tmp_path)})
+    daemon = DockerDaemon(DockerClient("/none", 5), restart_timeout_s=1)
+    assert daemon.carriers(state) == {"nvidia": ["old"]}
+
+
+def test_who_lives_without_the_daemon_is_named_and_who_has_no_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    container(tmp_path, "train", "no", "nvidia")
+    monkeypatch.setattr(docker, "_pid_file_lives", lambda root: False)
+    monkeypatch.setattr(living, "identities", lambda flags: ["0123456789abcdef", "train"])
+    argv = f"/usr/bin/dockerd --data-root {tmp_path}"
+    start = f"ExecStart={{ path=/usr/bin/dockerd ; argv[]={argv} ; pid=0 }}\\n"
+    program = tmp_path / "systemctl"
+    program.write_text(program.read_text().replace("=active\\n", f"=failed\\n{start}"))
+    state = DockerDaemon(DockerClient(str(tmp_path / "none"), 5), restart_timeout_s=1).state()
+    assert (state.status, state.flags_known) == ("stopped", True)
+    assert (state.living, state.adrift) == (("0123456789ab", "train"), ("0123456789ab",))
+    script = program.read_text().replace("argv[]=/usr/bin/dockerd", "argv[]=/usr/local/bin/run")
+    program.write_text(script)
+    state = DockerDaemon(DockerClient(str(tmp_path / "none"), 5), restart_timeout_s=1).state()
+    assert (state.flags_known, state.adrift) == (False, ())

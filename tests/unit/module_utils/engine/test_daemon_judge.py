@@ -115,3 +115,13 @@ def test_a_bare_host_is_judged_by_the_tables_alone() -> None:
     assert "splunk" in look({"log-driver": "loki"}, version=None).errors[0]
     assert look({"log-driver": "grafana/loki:3"}, version=None).errors == ()
     assert "no such key" in look(json.loads('{"ai-scheduler": "on"}'), version=None).errors[0]
+
+
+def test_cg_013_a_parent_that_is_no_slice_is_refused_before_there_is_a_docker() -> None:
+    bare = Daemon(None, [], None, lambda _path: True)
+    for parent in ("/gpdb", "gpdb.service"):
+        config: dict[str, Any] = {"cgroup-parent": parent}
+        assert "must end in .slice" in " ".join(look(config).errors)
+        assert "must end in .slice" in " ".join(judge({}, config, tuple(config), bare).errors)
+    config = {"cgroup-parent": "/gpdb", "exec-opts": ["native.cgroupdriver=cgroupfs"]}
+    assert judge({}, config, tuple(config), bare).errors == ()

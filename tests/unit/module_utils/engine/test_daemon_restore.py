@@ -332,3 +332,33 @@ def test_who_does_not_come_back_with_the_daemon_is_told(host: Host) -> None:
     done = restore(host, docker, json.dumps(CDI), start=True)
     assert docker.status == "running"
     assert "docker start train" in done.notes[0]
+
+
+# -- containers that live on without the daemon --------------------------------------------
+
+
+def test_a_start_keeps_containers_that_live_on_without_the_daemon(host: Host) -> None:
+    host.write(json.dumps({**CDI, "live-restore": True}))
+    docker = host.docker(status="stopped", living=("train",))
+    done = restore(host, docker, LABELLED, start=True)
+    assert (docker.status, docker.killed, docker.running) == ("running", [], ("train",))
+    assert (host.text(), done.waiting, docker.live["live-restore"]) == (LABELLED, (), False)
+
+
+def test_a_start_that_would_lose_somebody_waits(host: Host) -> None:
+    host.write(json.dumps(CDI))
+    docker = host.docker(status="stopped", living=("train", "web"), adrift=("web",))
+    for _again in range(2):
+        done = restore(host, docker, LABELLED, start=True)
+        assert (host.text(), docker.done, docker.killed) == (LABELLED, [], [])
+        for words in ("not started", "2 container(s)", "would lose", "systemctl start docker"):
+            assert words in done.waiting[0]
+
+
+def test_what_somebody_else_has_in_waiting_is_not_brought_by_a_restore(host: Host) -> None:
+    former = json.dumps({"live-restore": True, "data-root": "/data/docker"})
+    host.write(json.dumps({**json.loads(former), **CDI}))
+    docker = host.docker(running=("train",), shows={"DockerRootDir": "/var/lib/docker"})
+    done = restore(host, docker, former)
+    assert (host.text(), docker.killed, docker.done.count("restart")) == (former, [], 0)
+    assert "next restart, which would end 1 running container(s): train" in done.waiting[0]

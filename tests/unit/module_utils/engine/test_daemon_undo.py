@@ -203,3 +203,24 @@ def test_a_silent_daemon_is_no_started_one(host: Host) -> None:
     docker = host.docker(status="unreachable")
     with pytest.raises(DaemonRefusedError, match="could not be asked"):
         host.run(docker, {}, start=True)
+
+
+# -- containers that live on without the daemon --------------------------------------------
+
+
+def test_containers_of_a_daemon_that_died_of_the_reload_are_adopted(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = {"reload": UnitError("dead")}
+    docker = host.docker(living=("train",), dies_after="reload", raises=dead)
+    restart = docker.restart
+
+    def restart_and_be_well() -> None:
+        docker.dies_after, docker.raises = "", {}
+        restart()
+
+    monkeypatch.setattr(docker, "restart", restart_and_be_well)
+    with pytest.raises(DaemonFailedError, match="runs with it again"):
+        host.run(docker, NVIDIA)
+    assert (host.text(), docker.killed, docker.running) == (BEFORE, [], ("train",))
+    assert not docker.live.get("live-restore")

@@ -76,7 +76,7 @@ def test_a_key_the_daemon_does_not_show_is_known_from_our_record() -> None:
 
 
 @pytest.mark.parametrize(("since", "told"), [(999.0, 0), (1001.0, 1)])
-def test_a_hook_younger_than_the_daemon_needs_its_restart(since: float, told: int) -> None:
+def test_tk_001_a_hook_younger_than_the_daemon_needs_its_restart(since: float, told: int) -> None:
     hook = pending.Hook("nvidia-container-runtime-hook", since)
     assert len(look({}, hook=hook).restart) == told
 
@@ -91,7 +91,7 @@ def test_a_hook_younger_than_the_daemon_needs_its_restart(since: float, told: in
         ("26.1.5", "", False),
     ],
 )
-def test_each_release_looks_for_its_own_hook(
+def test_rt_025_each_release_looks_for_its_own_hook(
     version: str, there: str, found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "_SEARCH_PATH", str(tmp_path))

@@ -4,13 +4,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from ansible_collections.steadygpu.host.plugins.module_utils import process
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.services import (
     exec_argv,
     parse_environment_file,
     parse_flags,
     parse_show,
+    read_services,
 )
 
 # `systemctl show docker.service containerd.service nothing.service` on Debian 13, shortened.
@@ -69,3 +73,29 @@ def test_variables_are_put_in_as_systemd_does(words: str, argv: list[str]) -> No
 
 def test_no_unit_has_no_flags() -> None:
     assert parse_flags(exec_argv("", {})) == {}
+
+
+def test_what_systemd_takes_down_with_a_unit_and_all_that_it_starts_it_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "one").write_text('STORAGE="-s overlay2 -g /srv/docker"\n')
+    (tmp_path / "two").write_text("NETWORK=-b=br0\n")
+    show = (
+        "Id=docker.service\n"
+        "ExecStart={ path=/usr/bin/dockerd ; argv[]=/usr/bin/dockerd $STORAGE $NETWORK ; pid=0 }\n"
+        f"EnvironmentFiles={tmp_path}/one (ignore_errors=yes)\n"
+        f"EnvironmentFiles={tmp_path}/two (ignore_errors=no)\n"
+        "RequiredBy=one.service\n"
+        "RequisiteOf=two.service one.service\n"
+    )
+    program = tmp_path / "systemctl"
+    program.write_text(f"#!/bin/sh\nprintf %s '{show}'\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(process, "_SEARCH_PATH", str(tmp_path))
+    found = read_services(["docker.service"])["docker.service"]
+    assert (found.program, found.bound) == ("dockerd", ("one.service", "two.service"))
+    assert found.flags == {
+        "--storage-driver": "overlay2",
+        "--graph": "/srv/docker",
+        "--bridge": "br0",
+    }

@@ -101,3 +101,16 @@ def test_a_kill_anywhere_costs_nobody_the_policy(
     assert not guard.left_behind(str(tmp_path))
     assert (policy.read_text() if policy.exists() else None) == theirs
     assert os.listdir(policy.parent) == (["policy-rc.d"] if theirs else [])
+
+
+@pytest.mark.parametrize("busy", [True, False])
+def test_it_stays_for_a_package_manager_that_was_given_up_and_works_on(
+    tmp_path: Path, policy: Path, busy: bool
+) -> None:
+    with pytest.raises(CutError), guard.engines_kept(str(tmp_path), lambda: busy):
+        raise CutError
+    assert policy.exists() == busy
+    # One that has ended needs it no more, whoever is at work by now.
+    with guard.engines_kept(str(tmp_path), lambda: busy):
+        assert policy.exists()
+    assert not policy.exists()

@@ -14,6 +14,8 @@ from ansible_collections.steadygpu.host.plugins.module_utils.package_sets import
     apt,
     archives,
     dnf,
+    guard,
+    managers,
 )
 from ansible_collections.steadygpu.host.plugins.module_utils.package_sets.model import (
     FetchError,
@@ -183,3 +185,26 @@ def test_a_file_that_is_no_package(monkeypatch: pytest.MonkeyPatch, tmp_path: An
     monkeypatch.setattr(archives, "run", Programs({"rpm -qp": "docker-ce\t3\t28.5.2-1.el9\n"}).run)
     (found,) = archives.read([str(path)], "rpm")
     assert (found.name, found.version) == ("docker-ce", "3:28.5.2-1.el9")
+
+
+@pytest.mark.parametrize(
+    ("manager", "removing", "kept"),
+    [
+        ("dpkg", (), True),
+        ("dpkg", ("tini",), True),
+        ("rpm", (), True),
+        # Its scripts stop what goes, and nothing else.
+        ("rpm", ("tini",), False),
+        # An engine that goes has to be stopped.
+        ("dpkg", ("tini", "docker.io"), False),
+        ("rpm", ("docker-ce",), False),
+    ],
+)
+def test_whose_scripts_leave_engines_alone(
+    tmp_path: Any, manager: str, removing: tuple[str, ...], kept: bool
+) -> None:
+    asked = apt.Apt(str(tmp_path)) if manager == "dpkg" else dnf.Dnf()
+    told = {guard.VARIABLE: guard.UNITS} if manager == "dpkg" else dnf.NOTHING_RESTARTS
+    with managers.engines_kept(asked, str(tmp_path), removing) as environment:
+        assert environment == (told if kept else {})
+    assert not guard.left_behind(str(tmp_path))

@@ -17,6 +17,8 @@ from ansible_collections.steadygpu.host.plugins.module_utils.evidence import sof
 from ansible_collections.steadygpu.host.plugins.module_utils.package_sets import (
     apply,
     apt,
+    guard,
+    managers,
     plan,
     record,
 )
@@ -163,6 +165,35 @@ def test_driver_and_kernel_are_never_changed(machine: Machine, name: str) -> Non
     # But its owner may have it held.
     bring(machine, {name: "present"})
     assert (machine.versions, machine.held) == ({name: "1"}, {name})
+
+
+def test_a_member_that_is_as_wanted_is_not_changed_by_the_way(machine: Machine) -> None:
+    machine.has(containerd="1.7")
+    machine.offers = {"docker.io": ["28"]}
+    machine.brings = {"containerd": "2.1"}
+    wanted = {"docker.io": "present", "containerd": "present"}
+    for act in (foresee, bring):
+        with pytest.raises(RefusedError) as error:
+            act(machine, wanted)
+        assert error.value.would_change == ("containerd",)
+    # A version that was asked for outdoes what may change besides.
+    with pytest.raises(RefusedError, match=r"change containerd to 2\.1"):
+        bring(machine, {**wanted, "containerd": "1.*"}, also_change=["*"])
+    assert machine.transactions() == []
+    outcome = bring(machine, wanted, also_change=["containerd"])
+    assert outcome.after == machine.versions == {"docker.io": "28", "containerd": "2.1"}
+    assert "install containerd 2.1 (was 1.7)" in plan.told(outcome.plan)
+    assert not bring(machine, wanted).plan.changed
+
+
+def test_a_member_is_not_removed_by_the_way(machine: Machine) -> None:
+    machine.has(containerd="1.7")
+    machine.offers = {"docker-ce": ["29"]}
+    machine.drops = ["containerd"]
+    wanted = {"docker-ce": "29", "containerd": "present"}
+    with pytest.raises(RefusedError) as error:
+        bring(machine, wanted, also_remove=["*"])
+    assert error.value.would_remove == ("containerd",)
 
 
 def test_an_engine_is_not_removed_by_the_way_while_there_are_containers(machine: Machine) -> None:
@@ -363,6 +394,50 @@ def test_a_lock_of_another_process_is_seen(tmp_path: Path, monkeypatch: pytest.M
     assert apt._holder(str(path)) == 4711
 
 
+def test_the_guard_of_a_killed_run_stays_as_long_as_its_apt_works(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = str(machine.root)
+    seen: list[bool] = []
+    machine.has(runc="1.3")
+    guard.install(root)
+
+    def works(_self: apt.Apt, _timeout_s: float) -> None:
+        seen.append(guard.left_behind(root))
+        raise RefusedError("process 4711 has held the lock")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(apt.Apt, "wait_until_free", works)
+        with pytest.raises(RefusedError, match="4711"):
+            bring(machine, {"runc": "present"})
+    assert (seen, guard.left_behind(root)) == ([True], True)
+    bring(machine, {"runc": "present"})
+    assert not guard.left_behind(root)
+
+
+def test_what_the_apt_of_a_killed_run_brought_meanwhile_is_there(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.offers = {"runc": ["1.3"]}
+    monkeypatch.setattr(apt.Apt, "wait_until_free", lambda _self, _s: machine.has(runc="1.3"))
+    bring(machine, {"runc": "1.3"})
+    assert (machine.transactions(), machine.held) == ([], {"runc"})
+
+
+def test_a_package_manager_at_work_is_seen(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not apt.Apt(str(machine.root)).busy()
+    monkeypatch.setattr(apt, "_holder", lambda path: 4711 if path.endswith("/lock") else None)
+    assert apt.Apt(str(machine.root)).busy()
+
+
+def test_two_runs_of_ours_do_not_mix(machine: Machine) -> None:
+    machine.has(runc="1.3")
+    with managers.alone(str(machine.root), 1), pytest.raises(RefusedError, match="another run of"):
+        bring(machine, {"runc": "present"}, lock_timeout_s=0)
+
+
 def test_an_apt_that_did_not_do_what_it_said_is_an_error(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -407,6 +482,15 @@ def test_absent_of_single_packages(machine: Machine) -> None:
     assert list(record.read(str(machine.root))) == ["runc"]
 
 
+def test_what_is_taken_back_leaves_engines_alone(machine: Machine) -> None:
+    machine.offers = {"tini": ["1"]}
+    bring(machine, {"tini": "1"})
+    machine.policy_said.clear()
+    bring(machine, present=False)
+    assert machine.policy_said == ["docker.service 101", "containerd.service 101", "cron.service 0"]
+    assert machine.versions == {}
+
+
 def test_a_record_that_cannot_be_understood_is_no_reason_to_guess(machine: Machine) -> None:
     path = machine.root / record.PATH.lstrip("/")
     path.parent.mkdir(parents=True)
@@ -441,3 +525,14 @@ def test_complaint_29_dr_003_upgrades_of_the_host_swap_no_driver_and_restart_no_
     assert not bring(machine, wish, guard_upgrades=True).plan.changed
     bring(machine, present=False)
     assert not (machine.root / "etc/apt/apt.conf.d/52steadygpu").exists()
+
+
+def test_a_file_that_is_written_is_a_change(machine: Machine) -> None:
+    machine.has(held=True, runc="1")
+    wish = {"runc": "present"}
+    assert not bring(machine, wish).plan.changed
+    assert foresee(machine, wish, guard_upgrades=True).plan.changed
+    assert bring(machine, wish, guard_upgrades=True).plan.changed
+    assert not bring(machine, wish, guard_upgrades=True).plan.changed
+    assert bring(machine, present=False).plan.changed
+    assert not bring(machine, present=False).plan.changed

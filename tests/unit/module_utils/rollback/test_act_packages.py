@@ -19,6 +19,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.engine.daemon_contr
 from ansible_collections.steadygpu.host.plugins.module_utils.package_sets import (
     apt,
     dnf,
+    guard,
     occupants,
 )
 from ansible_collections.steadygpu.host.plugins.module_utils.packages import Installed, Package
@@ -56,16 +57,29 @@ Conf libnvidia-container1 (1.17.8-1 NVIDIA:stable [amd64])
 
 @dataclass
 class Machine:
-    """What is installed, the programs that are there, and the containers."""
+    """What is installed, the programs that are there and with what they ran, and the containers."""
 
     root: Path
     manager: str = "dpkg"
     installed: dict[str, Package] = field(default_factory=dict)
     programs: Programs = field(default_factory=lambda: Programs({}))
     containers: list[str] = field(default_factory=list)
+    half_done: dict[str, str] = field(default_factory=dict)
+    environments: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
     def read_installed(self, _root: str = "/") -> Installed:
-        return Installed(self.manager, self.installed)
+        return Installed(self.manager, self.installed, self.half_done)
+
+    def interrupted(self, **half_done: str) -> None:
+        """A dpkg was killed and has left these packages half done; a dash is written as ``_``."""
+        updates = self.root / "var/lib/dpkg/updates"
+        updates.mkdir(parents=True, exist_ok=True)
+        (updates / "0001").write_text("")
+        self.half_done = {name.replace("_", "-"): version for name, version in half_done.items()}
+
+    def kept(self) -> set[str]:
+        """The programs that were told to leave engines alone."""
+        return {name for name, env in self.environments if env.get(guard.VARIABLE) == guard.UNITS}
 
     def has(self, version: str, *names: str) -> None:
         """These are installed."""
@@ -89,6 +103,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine(tmp_path)
 
     def run(*arguments: Any, **more: Any) -> Completed:
+        made.environments.append((arguments[0][0], dict(more.get("env") or {})))
         return made.programs.run(*arguments, **more)
 
     def containers(names: Any, _socket: str, _context: Any) -> list[str]:
@@ -179,7 +194,9 @@ def test_an_engine_stays_while_there_are_containers(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("name", ["nvidia-driver-550", "linux-image-6.1.0-28-amd64"])
-def test_driver_and_kernel_are_not_changed_even_when_asked(machine: Machine, name: str) -> None:
+def test_rb_004_pa_010_driver_and_kernel_are_not_changed_even_when_asked(
+    machine: Machine, name: str
+) -> None:
     machine.has("2", name)
     machine.programs = Programs({"apt-cache": f" {name} | 1 | http://x stable Packages\n"})
     for done in (machine.install({name: "1"}), machine.remove(name)):
@@ -210,6 +227,72 @@ def test_a_dpkg_that_was_killed_is_finished_first(machine: Machine) -> None:
     (updates / "0001").write_text("")
     machine.install(OLD)
     assert "--configure -a" in machine.programs.ran("dpkg")[0]
+
+
+def test_what_is_finished_and_brought_leaves_engines_alone(machine: Machine) -> None:
+    machine.has("1.18.1-1", *TOOLKIT)
+    answers: dict[str, Completed | str] = {"apt-cache": MADISON, "apt-get -s": DOWN, "apt-get": ""}
+    machine.programs = Programs({**answers, "dpkg": ""})
+    machine.interrupted(docker_io="28.5.2")
+    machine.install(OLD)
+    assert machine.kept() == {"dpkg", "apt-get"}
+    assert not guard.left_behind(str(machine.root))
+
+
+def test_an_engine_that_goes_back_is_restarted_by_its_packages(machine: Machine) -> None:
+    machine.has("28.0", "docker.io")
+    machine.programs = Programs({"apt-cache": MADISON, "apt-get -s": "", "apt-get": "", "dpkg": ""})
+    machine.interrupted()
+    assert machine.install({"docker.io": "26.1.5+dfsg1-9"}) == Done(True)
+    assert machine.kept() == {"dpkg"}
+
+
+def test_what_is_removed_leaves_engines_alone_unless_it_is_one(machine: Machine) -> None:
+    machine.has("1.18.1-1", *TOOLKIT)
+    machine.has("26.1.5", "docker.io")
+    machine.programs = Programs({"apt-get": "", "dpkg-query": "", "dpkg --force": ""})
+    machine.remove("docker.io")
+    assert machine.kept() == set()
+    machine.remove(*TOOLKIT)
+    assert machine.kept() == {"apt-get"}
+    machine.interrupted()
+    machine.remove("docker.io")
+    assert machine.kept() == {"apt-get", "dpkg"}
+
+
+def test_a_driver_that_is_half_done_is_left_to_its_owner(machine: Machine) -> None:
+    machine.has("1.18.1-1", *TOOLKIT)
+    answers: dict[str, Completed | str] = {"apt-cache": MADISON, "apt-get": "", "dpkg": ""}
+    machine.programs = Programs(answers)
+    machine.interrupted(nvidia_kernel_dkms="550")
+    for act in (lambda: machine.install(OLD), lambda: machine.remove(*TOOLKIT)):
+        with pytest.raises(RollbackError, match="left nvidia-kernel-dkms half done"):
+            act()
+    # Where apt would finish it without a word of dpkg's journal.
+    machine.programs = Programs({**answers, "apt-get -s": "Conf nvidia-kernel-dkms (550 x [a])\n"})
+    for done in (machine.install(OLD), machine.remove(*TOOLKIT)):
+        assert (done.changed, len(done.left)) == (False, 2)
+        assert "nvidia-kernel-dkms" in done.left[0].reason
+    assert [line for line in machine.programs.ran("apt-get") if " -s " not in line] == []
+    assert machine.programs.ran("dpkg ") == []
+    assert machine.kept() == set()
+
+
+def test_the_apt_of_a_restore_that_was_killed_is_waited_for(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = str(machine.root)
+    seen: list[bool] = []
+    machine.has("1.18.1-1", *TOOLKIT)
+    guard.install(root)
+
+    def ends(_self: apt.Apt, _timeout_s: float) -> None:
+        seen.append(guard.left_behind(root))
+        machine.has("1.17.8-1", *TOOLKIT)
+
+    monkeypatch.setattr(apt.Apt, "wait_until_free", ends)
+    assert machine.install(OLD) == Done(True)
+    assert (seen, guard.left_behind(root), machine.programs.asked) == ([True], False, [])
 
 
 def test_packages_that_were_not_there_are_purged_and_edited_files_kept(machine: Machine) -> None:

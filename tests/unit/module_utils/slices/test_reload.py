@@ -17,6 +17,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.slices import reloa
 
 LEGACY = {"HostConfig": {"DeviceRequests": [{"Driver": "nvidia", "Capabilities": [["gpu"]]}]}}
 CDI = {"HostConfig": {"DeviceRequests": [{"Driver": "cdi", "DeviceIDs": ["nvidia.com/gpu=0"]}]}}
+RENAMED = {"HostConfig": {"Runtime": "gpu"}, "Config": {"Env": ["NVIDIA_VISIBLE_DEVICES=all"]}}
 HELD = "/system.slice/docker-a1.scope"
 
 
@@ -40,7 +41,9 @@ class Engine:
 def endangered(
     monkeypatch: pytest.MonkeyPatch, status: str, containers: dict[str, dict[str, Any] | None]
 ) -> list[str]:
-    docker = DockerInfo(status, "it hangs", info={"DefaultRuntime": "runc"})
+    runtimes = {"gpu": {"path": "/usr/bin/nvidia-container-runtime"}}
+    info = {"DefaultRuntime": "runc", "Runtimes": runtimes}
+    docker = DockerInfo(status, "it hangs", info=info)
     monkeypatch.setattr(reload, "read_services", lambda names: {name: Service() for name in names})
     monkeypatch.setattr(reload, "DockerClient", lambda _socket: Engine(containers))
     monkeypatch.setattr(reload, "read_docker", lambda _service, _client: docker)
@@ -53,8 +56,9 @@ def endangered(
 def test_containers_of_the_legacy_hook_are_named_and_those_of_cdi_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = endangered(monkeypatch, "running", {"training": LEGACY, "serving": CDI})
-    assert found == ["container training"]
+    containers = {"training": LEGACY, "serving": CDI, "renamed": RENAMED}
+    found = endangered(monkeypatch, "running", containers)
+    assert found == ["container training", "container renamed"]
 
 
 def test_an_engine_that_does_not_answer_endangers_what_it_hides(

@@ -52,6 +52,8 @@ class FakeMachine:
         self.broken: str | None = None
         self.silent = 0
         self.useless = False
+        self.finds: tuple[Container, ...] = ()  # by Docker, at its restart
+        self.then: tuple[Container, ...] | None = None  # once the programs were asked
 
     def look(self) -> Host:
         """The host now."""
@@ -74,7 +76,8 @@ class FakeMachine:
         self.host = replace(self.host, **{key: fresh}, versions=versions, status=status)
         if key == "docker":
             self.lost.update(self.loses)
-            self.host = replace(self.host, containers=tuple(map(self._after, self.host.containers)))
+            there = (*self.host.containers, *self.finds)
+            self.host = replace(self.host, containers=tuple(map(self._after, there)))
 
     def _after(self, one: Container) -> Container:
         if one.name in self.kills:
@@ -92,6 +95,8 @@ class FakeMachine:
 
     def lost_gpus(self) -> Mapping[str, str]:
         """What is lost by now."""
+        if self.then is not None:
+            self.host, self.then = replace(self.host, containers=self.then), None
         return dict(self.lost)
 
     def ended(self, name: str) -> Ended:

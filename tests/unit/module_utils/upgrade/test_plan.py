@@ -105,8 +105,6 @@ def test_complaint_37_units_that_systemd_stops_with_docker_are_named() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "info", "blocks"),
     [
-        ("data-root", "/srv/docker", {"DockerRootDir": "/var/lib/docker"}, True),
-        ("data-root", "/srv/docker", {"DockerRootDir": "/srv/docker/100000.100000"}, False),
         ("storage-driver", "btrfs", {"Driver": "overlay2"}, True),
         ("features", {"containerd-snapshotter": True}, {"Driver": "overlay2"}, True),
         ("features", {"containerd-snapshotter": False}, {"Driver": "overlay2"}, False),
@@ -117,11 +115,35 @@ def test_complaint_37_units_that_systemd_stops_with_docker_are_named() -> None:
 def test_keys_that_wait_for_a_restart_and_that_live_restore_does_not_cover(
     key: str, value: Any, info: dict[str, Any], blocks: bool
 ) -> None:
-    seen = host(
-        config={"live-restore": True, key: value}, info={"LiveRestoreEnabled": True, **info}
-    )
+    there = {"LiveRestoreEnabled": True, "ServerVersion": "26.1.5", **info}
+    seen = host(config={"live-restore": True, key: value}, info=there)
     assert ("keys-in-waiting" in blocking(seen, UP)) is blocks
     assert "keys-in-waiting" not in found(replace(seen, containers=()), UP)
+
+
+@pytest.mark.parametrize(
+    ("config", "flags", "lies_in", "blocks"),
+    [
+        ({"data-root": "/srv/docker"}, {}, "/var/lib/docker", True),
+        ({"data-root": "/srv/docker"}, {}, "/srv/docker", False),
+        # Taken out of the file since the daemon started.
+        ({}, {}, "/srv/docker", True),
+        ({}, {"--data-root": "/srv/docker"}, "/srv/docker", False),
+        ({}, {}, "/var/lib/docker", False),
+    ],
+)
+def test_a_daemon_that_would_look_for_its_data_elsewhere(
+    config: dict[str, Any], flags: dict[str, str], lies_in: str, blocks: bool
+) -> None:
+    info = {"LiveRestoreEnabled": True, "DockerRootDir": lies_in}
+    seen = host(config={"live-restore": True, **config}, flags=flags, info=info)
+    item = found(seen, UP).get("keys-in-waiting")
+    assert (item is not None) is blocks
+    assert item is None or item.seen == f"data-root (the data lies in {lies_in})"
+    # A script may give flags that nobody sees.
+    unseen = replace(seen, flags_known=False)
+    assert ("keys-in-waiting" in found(unseen, UP)) is (blocks and bool(config))
+    assert "keys-in-waiting" not in found(replace(seen, config_fault="no JSON"), UP)
 
 
 def test_keys_of_which_the_daemon_tells_nothing_are_a_warning_where_the_file_is_newer() -> None:
@@ -352,7 +374,7 @@ def test_the_plan_names_packages_restarts_and_the_way() -> None:
     assert told["refusal"] == ""
     there = host(installed=FORKY, versions={"docker": "28.5.2+dfsg4", "containerd": "2.1.9+ds1"})
     again = plan.make(there, BOTH, "28.5.2", {}, {}).as_dict()
-    assert (again["actions"], again["items"]) == ([], [])
+    assert (again["actions"], again["findings"]) == ([], [])
 
 
 def test_a_former_run_that_was_killed_before_the_restart_is_finished() -> None:
@@ -363,6 +385,29 @@ def test_a_former_run_that_was_killed_before_the_restart_is_finished() -> None:
     assert "cdi-on-by-default" not in [item.id for item in made.items]
     blocked = plan.make(replace(half, info={}), BOTH, "28.5.2", {}, {})
     assert "trainer" in plan.refusal(blocked)
+
+
+def test_what_a_killed_package_manager_left_half_done_is_brought() -> None:
+    installed = {name: version for name, version in FORKY.items() if name != "docker.io"}
+    cut = host(installed=installed, unfinished={"docker.io": FORKY["docker.io"]})
+    told = plan.make(cut, BOTH, "28.5.2", {}, {}).as_dict()
+    assert told["packages"] == FORKY
+    assert told["packages_before"] == installed
+    assert told["actions"] == [
+        f"bring docker.io from half done to {FORKY['docker.io']}",
+        "restart docker.service",
+    ]
+    # Cut before the daemon's turn: what was cut belongs to the set like the others.
+    early = {**TRIXIE, "runc": FORKY["runc"]}
+    del early["containerd"]
+    cut = host(installed=early, unfinished={"containerd": FORKY["containerd"]})
+    assert plan.make(cut, BOTH, "28.5.2", {}, {}).packages == FORKY
+    assert plan.make(cut, BOTH, "26.1.5", {}, {}).packages == TRIXIE
+
+
+def test_a_plan_tells_whether_docker_ran() -> None:
+    for status in ("running", "stopped"):
+        assert plan.make(host(status=status), BOTH, "28.5.2", {}, {}).as_dict()["status"] == status
 
 
 def test_what_is_accepted_by_its_id_does_not_block() -> None:

@@ -7,8 +7,14 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
+from ansible_collections.steadygpu.host.plugins.module_utils import packages, units
+from ansible_collections.steadygpu.host.plugins.module_utils.engine.docker import DockerInfo
+from ansible_collections.steadygpu.host.plugins.module_utils.engine.services import Service
 from ansible_collections.steadygpu.host.plugins.module_utils.upgrade import describe, read
 from ansible_collections.steadygpu.host.plugins.module_utils.upgrade.model import Shim
 
@@ -88,3 +94,33 @@ def test_who_holds_the_socket_and_who_is_pinned() -> None:
     container = describe.of_inspection(describe.of_list(listed()), inspected, "runc")
     assert (container.api_pin, container.restart) == ("1.41", "no")
     assert not describe.of_list(listed(State="exited")).running
+
+
+def test_complaint_37_every_way_in_which_systemd_binds_units_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def show(unit: str, properties: Sequence[str]) -> dict[str, str]:
+        if unit == "docker.service":
+            return {name: f"{name}.service" for name in properties}
+        return {"ActiveState": "inactive" if unit == "BoundBy.service" else "active"}
+
+    monkeypatch.setattr(units, "show", show)
+    daemon = read._daemon("docker.service", Service("loaded"), DockerInfo("running"), 5)
+    assert daemon.bound == (
+        "ConsistsOf.service",
+        "PropagatesStopTo.service",
+        "RequiredBy.service",
+        "RequisiteOf.service",
+    )
+
+
+def test_what_a_killed_package_manager_left_half_done_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = packages.Installed(
+        "dpkg", {"runc": packages.Package("1.3.6", False)}, {"docker.io": "28.5.2", "gcc": "1"}
+    )
+    monkeypatch.setattr(packages, "read_installed", lambda **asked: there)
+    seen = read.read(["docker.io", "runc"], str(tmp_path / "none"), 5)
+    assert (seen.installed, seen.unfinished) == ({"runc": "1.3.6"}, {"docker.io": "28.5.2"})
+    assert seen.there == {"docker.io": "28.5.2", "runc": "1.3.6"}

@@ -153,3 +153,67 @@ def test_a_stopped_docker_stays_stopped_unless_told() -> None:
     machine = FakeMachine(stopped)
     assert carry_out(Wish(), machine).restarted == ()
     assert carry_out(Wish(start=True), machine).restarted == ("docker.service",)
+
+
+# -- between the plan and the switch -------------------------------------------------------
+
+
+def test_a_job_that_ended_before_the_switch_is_a_word_and_the_others_are_proved() -> None:
+    machine = FakeMachine(upgraded())
+    outcome = carry_out(Wish(containers={"trainer": 4711, "short": 4712}), machine)
+    assert (outcome.restarted, outcome.kept) == (tuple(BOTH), {"trainer": 4711})
+    assert outcome.lost == ("short",)
+    assert "by the time of the switch container short is gone" in outcome.warnings
+    machine = FakeMachine(upgraded())
+    machine.kills = {"trainer": 255}
+    with pytest.raises(SwitchFailedError) as failed:
+        carry_out(Wish(containers={"trainer": 4711, "short": 4712}), machine)
+    assert "container trainer (process 4711) has ended with status 255" in str(failed.value)
+    assert "short" not in str(failed.value)
+
+
+def test_a_job_that_was_started_anew_before_the_switch_is_not_the_doing_of_the_switch() -> None:
+    outcome = carry_out(Wish(containers={"trainer": 7}), FakeMachine(upgraded()))
+    assert (outcome.kept, outcome.lost) == ({}, ("trainer",))
+    assert "container trainer was started anew: process 4711, was 7" in outcome.warnings[0]
+
+
+def test_a_job_that_came_after_the_plan_is_proved_too() -> None:
+    machine = FakeMachine(upgraded())
+    machine.kills = {"trainer": 137}
+    with pytest.raises(SwitchFailedError, match="trainer"):
+        carry_out(Wish(containers={}), machine)
+
+
+def test_a_process_that_was_not_known_is_no_other_process() -> None:
+    unknown = replace(JOB, pid=0, looked_into=False)
+    for before, now in ((0, JOB), (4711, unknown), (0, unknown)):
+        machine = FakeMachine(replace(upgraded(), containers=(now,)))
+        outcome = carry_out(Wish(containers={"trainer": before}), machine)
+        assert (outcome.lost, outcome.warnings) == ((), ())
+        assert outcome.kept == {"trainer": now.pid}
+    # What runs without a process waits to be started anew by its policy.
+    machine = FakeMachine(replace(upgraded(), containers=(replace(JOB, pid=0),)))
+    assert carry_out(Wish(containers={"trainer": 4711}), machine).lost == ("trainer",)
+
+
+def test_where_nothing_is_due_a_job_that_has_ended_is_no_failure() -> None:
+    machine = FakeMachine(host(containers=()))
+    outcome = carry_out(Wish(containers={"trainer": 4711}), machine)
+    assert (outcome.restarted, outcome.lost, machine.restarts) == ((), ("trainer",), [])
+
+
+def test_a_container_that_the_former_daemon_finds_again_is_not_lost() -> None:
+    machine = FakeMachine(replace(upgraded(), containers=()))
+    machine.finds = (JOB,)
+    outcome = carry_out(Wish(start=True, containers={"trainer": 4711}), machine)
+    assert (outcome.lost, outcome.warnings) == ((), ())
+    assert outcome.kept == {"trainer": 4711}
+
+
+def test_it_is_looked_again_right_before_the_first_restart() -> None:
+    both = (JOB, replace(JOB, name="short", pid=4712))
+    machine = FakeMachine(replace(upgraded(), containers=both))
+    machine.then = (JOB,)
+    outcome = carry_out(Wish(containers={"trainer": 4711, "short": 4712}), machine)
+    assert outcome.lost == ("short",)

@@ -54,6 +54,16 @@ def test_what_a_killed_run_left_of_another_branch_is_finished() -> None:
     assert wanted.choose("28.5.2", half, BOTH, {}) == FORKY
 
 
+def test_a_package_that_was_cut_while_it_came_for_the_first_time_gets_a_version() -> None:
+    cut = {**TRIXIE, "docker-cli": ""}
+    assert wanted.choose("26.1.5", cut, BOTH, {}) == TRIXIE
+    assert wanted.choose("28.5.2", {"docker.io": "", "runc": ""}, BOTH, {}) == {
+        name: FORKY[name] for name in ("docker.io", "runc")
+    }
+    with pytest.raises(WantedError, match=r"no package source has docker\.io"):
+        wanted.choose("candidate", {"docker.io": ""}, Offers(), {})
+
+
 def test_security_and_updates_belong_to_their_suite() -> None:
     fixed = "1.1.15+ds1-2+deb13u1"
     line = f"runc | {fixed} | http://mirror.example.com/s trixie-security/main amd64 Packages"
