@@ -38,7 +38,9 @@ _NOT_UPGRADED = (
     "xserver-xorg-video-nvidia",
     "docker",
     "containerd",
+    "moby-",
     "runc$",
+    "runc-app",
 )
 
 

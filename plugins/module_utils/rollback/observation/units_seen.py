@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ...engine.services import parse_show
 from ...hardware import files
@@ -55,7 +55,26 @@ def read(wanted: Sequence[str], deadline_s: float) -> dict[str, UnitState]:
             f"systemctl told of {len(answers)} units instead of {len(wanted)}: {done.said}. "
             "Is systemd the init of this host, and does it answer? Try: systemctl status"
         )
-    return {name: state(name, answer) for name, answer in zip(wanted, answers)}
+    found = dict(zip(wanted, answers))
+    for name, enabled in _enabled_since(found, deadline_s).items():
+        found[name]["UnitFileState"] = enabled
+    return {name: state(name, answer) for name, answer in found.items()}
+
+
+def _enabled_since(found: Mapping[str, Mapping[str, str]], deadline_s: float) -> dict[str, str]:
+    """What ``is-enabled`` reads from the links of units that are disabled as far as systemd knows.
+
+    What ``show`` says is as old as systemd's last daemon-reload.
+    """
+    names = [
+        name
+        for name, answer in found.items()
+        if answer.get("LoadState") == "loaded" and answer.get("UnitFileState") == "disabled"
+    ]
+    if not names:
+        return {}
+    said = run(["systemctl", "is-enabled", *names], deadline_s).stdout.split()
+    return dict(zip(names, said)) if len(said) == len(names) else {}
 
 
 def state(name: str, properties: dict[str, str]) -> UnitState:

@@ -51,6 +51,18 @@ def test_all_units_in_one_question(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len((tmp_path / "asked").read_text().splitlines()) == 1
 
 
+@pytest.mark.parametrize("links", ["enabled", "disabled"])
+def test_a_link_made_without_a_daemon_reload_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: str
+) -> None:
+    told = ANSWER.replace("UnitFileState=enabled", "UnitFileState=disabled")
+    script = f'[ "$*" != "is-enabled docker.service" ] || exec echo {links}\n'
+    program(tmp_path, "systemctl", f"{script}cat <<'END'\n{told}END\n")
+    monkeypatch.setattr(process, "_SEARCH_PATH", f"{tmp_path}:/usr/bin:/bin")
+    found = units_seen.read(["docker.service", "gone.service"], 5)
+    assert (found["docker.service"].enabled, found["gone.service"].enabled) == (links, "")
+
+
 @pytest.mark.parametrize(
     "script",
     [
