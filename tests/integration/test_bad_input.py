@@ -71,8 +71,8 @@ def test_complaint_22_a_repository_that_is_down_leaves_a_new_host_bare(host):
         "apt-mark unhold libnvidia-container1 libnvidia-container-tools nvidia-container-toolkit "
         "nvidia-container-toolkit-base; apt-get -y purge nvidia-container-toolkit; "
         "rm -f /etc/apt/sources.list.d/steadygpu-toolkit.sources "
-        "/etc/apt/preferences.d/steadygpu-toolkit.pref /var/lib/apt/lists/127.0.0.1*; apt-get clean; "
-        "systemctl stop simgpu-repo"
+        "/etc/apt/preferences.d/steadygpu-toolkit.pref /var/lib/apt/lists/127.0.0.1*; "
+        "apt-get clean; systemctl stop simgpu-repo"
     )
     before = host.sh(STATE)
     run = host.play("--tags", "toolkit")
