@@ -68,7 +68,8 @@ options:
     default: adopt
   also_change:
     description:
-      - Patterns of packages outside the set that may get another version, such as V(libc6*).
+      - Patterns of packages that may get another version although they are outside the set, such as
+        V(libc6*), or in it and as wanted.
       - A new package that the set needs is always fine.
     type: list
     elements: str

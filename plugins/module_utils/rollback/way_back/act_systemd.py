@@ -10,23 +10,17 @@ away is left to the next one who can afford it.
 
 from __future__ import annotations
 
-import glob
 import os
 
 from ... import units
 from ...engine.daemon_control import process_start
 from ...engine.services import read_services
+from ...package_sets.occupants import living
 from ...process import CommandMissingError, run
 from ...slices import reader, reload
 from ..model import Done, Left, RollbackError, Step
 from .actors_api import Context
 
-# Where the shims of running containers have their state: containerd's, and that of a containerd
-# which dockerd started itself.
-_TASKS = (
-    "run/containerd/io.containerd.runtime.v2.task/*/*",
-    "run/docker/containerd/daemon/io.containerd.runtime.v2.task/*/*",
-)
 # Stopping one of these stops, or blinds, the engine; docker.service requires its socket.
 _ENGINE = ("docker.service", "docker.socket", "containerd.service")
 # CUDA programs end with it where fabric manager is told so (ABORT_CUDA_JOBS_ON_FM_EXIT).
@@ -95,16 +89,6 @@ def containerd(step: Step, context: Context) -> Done:
         f"live on over a restart; while no image is being pulled: systemctl restart {name}"
     )
     return Done(left=(Left(name, told, pending=True),))
-
-
-def living(root: str = "/") -> list[str]:
-    """The running containers of containerd and Docker as ``NAMESPACE/ID``, whoever answers."""
-    found = []
-    for pattern in _TASKS:
-        for path in glob.glob(os.path.join(glob.escape(root), pattern)):
-            namespace, identity = path.split("/")[-2:]
-            found.append(f"{namespace}/{identity[:12]}")
-    return sorted(set(found))
 
 
 def _start(name: str, seen: dict[str, str], deadline_s: float) -> tuple[bool, str | None]:
