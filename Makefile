@@ -42,7 +42,7 @@ $(LANES): deps
 	@.ci/lane $@
 
 sweep: deps ## every cut, and the stories that are longer than a lane may take
-	@pytest -q --numprocesses 2 -m sweep tests/cuts
+	@pytest -q --numprocesses 2 -m sweep tests/cuts tests/unit/bench
 	@STEADYGPU_FUZZ_SECONDS=300 pytest -q tests/fuzz
 	@STORIES=sweep .ci/lanes/integration
 	@SCENARIOS=sweep .ci/lanes/molecule
