@@ -133,7 +133,7 @@ from dataclasses import replace
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.steadygpu.host.plugins.module_utils.cdi import env_file, keep
+from ansible_collections.steadygpu.host.plugins.module_utils.cdi import keep, units
 from ansible_collections.steadygpu.host.plugins.module_utils.cdi.units import UnitsError
 from ansible_collections.steadygpu.host.plugins.module_utils.engine import cdi
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.cdi_generate import SpecError
@@ -164,12 +164,11 @@ def make_plan(module: AnsibleModule) -> keep.KeepPlan:
 
 
 def shown(plan: keep.KeepPlan) -> list[dict[str, str]]:
-    """The files before and after."""
-    files = [(plan.spec.path, plan.spec.before, plan.spec.after)]
-    if plan.units is not None and plan.units.env.changed:
-        files.append((env_file.PATH, plan.units.env.before, plan.units.env.after))
+    """The files before and after. To be asked before it is done; raises OSError."""
+    files = [(plan.spec.path, plan.spec.before or "", plan.spec.after or "")]
+    files += units.texts(plan.units) if plan.units is not None else []
     return [
-        {"before_header": path, "after_header": path, "before": old or "", "after": new or ""}
+        {"before_header": path, "after_header": path, "before": old, "after": new}
         for path, old, new in files
     ]
 
@@ -194,6 +193,7 @@ def main() -> None:
     )
     try:
         plan = make_plan(module)
+        diff = shown(plan)
         done = keep.carry_out(plan, module.check_mode, module.params["deadline_s"])
     except (SpecError, UnitsError) as error:
         module.fail_json(msg=str(error))
@@ -209,7 +209,7 @@ def main() -> None:
         devices=list(plan.spec.devices),
         cdi_version=plan.spec.cdi_version or "",
         refreshed_by=plan.refreshed_by,
-        diff=shown(plan),
+        diff=diff,
     )
 
 

@@ -175,23 +175,23 @@ import json
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_apply import (
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.apply import (
     ContainerdFailedError,
     carry_out,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_names import Asked
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_plan import (
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.names import Asked
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.plan import (
     Plan,
     Wish,
     make_plan,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_record import (
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.record import (
     RECORD_PATH,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_refusals import (
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.refusals import (
     ContainerdRefusedError,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_tool import (
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.tool import (
     Containerd,
 )
 from ansible_collections.steadygpu.host.plugins.module_utils.process import (

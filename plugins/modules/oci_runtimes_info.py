@@ -150,11 +150,13 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.steadygpu.host.plugins.module_utils import osinfo, packages
 from ansible_collections.steadygpu.host.plugins.module_utils.checks.preflight import platform_key
 from ansible_collections.steadygpu.host.plugins.module_utils.engine import runtime_users
+from ansible_collections.steadygpu.host.plugins.module_utils.engine.daemon_control import UNIT
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.docker_api import (
     DockerClient,
     EngineError,
     EngineUnreachableError,
 )
+from ansible_collections.steadygpu.host.plugins.module_utils.engine.services import read_services
 from ansible_collections.steadygpu.host.plugins.module_utils.routing import programs, store
 from ansible_collections.steadygpu.host.plugins.module_utils.routing.model import DEFAULT_PATH
 from ansible_collections.steadygpu.host.plugins.module_utils.routing.runtimes import program_of
@@ -167,7 +169,8 @@ def engine(client: DockerClient) -> tuple[dict[str, Any] | None, dict[str, list[
         info = client.info()
         return info, runtime_users.find(client, runtime_users.data_root(info, {}))
     except (EngineError, EngineUnreachableError):
-        return None, runtime_users.find(None, runtime_users.data_root({}, {}))
+        flags = read_services([UNIT])[UNIT].flags
+        return None, runtime_users.find(None, runtime_users.data_root({}, flags))
 
 
 def routed_by(path: str) -> tuple[list[str], list[str]]:

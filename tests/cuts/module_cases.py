@@ -19,13 +19,14 @@ from ansible_collections.steadygpu.host.plugins.modules import (
     cdi_spec,
     containerd_config,
     docker_daemon,
+    runtime_routes,
     toolkit_config,
 )
 from ansible_collections.steadygpu.host.tests.cuts import scratch_containerd
 from ansible_collections.steadygpu.host.tests.cuts.scratch_docker import ScratchDocker
 from ansible_collections.steadygpu.host.tests.cuts.scratch_systemd import systemctl
 from ansible_collections.steadygpu.host.tests.cuts.tracing import CHECKOUT
-from ansible_collections.steadygpu.host.tests.unit.module_utils.engine import fake_containerd
+from ansible_collections.steadygpu.host.tests.unit.module_utils.containerd import fake_containerd
 
 Program = Callable[[Sequence[str], "str | None"], Completed]
 
@@ -186,6 +187,16 @@ def _apt_host(root: Path) -> None:
         (root / "etc/apt" / directory).mkdir()
 
 
+# -- runtime_routes -------------------------------------------------------------------------
+
+
+def _routes_host(root: Path) -> None:
+    (root / "etc/steadygpu").mkdir(parents=True)
+
+
+_ROUTE = {"name": "sandbox", "match": {"label": {"tier": "untrusted"}}, "runtime": "runsc"}
+
+
 def _states(present: Mapping[str, Any], changed: Mapping[str, Any], **more: Any) -> Any:
     return MappingProxyType(
         {
@@ -270,6 +281,12 @@ CASES: Mapping[str, Case] = MappingProxyType(
                     },
                     name="toolkit",
                 ),
+            ),
+            Case(
+                "routes",
+                runtime_routes.main,
+                _routes_host,
+                _states({"routes": [_ROUTE]}, {"routes": [_ROUTE], "default": "runc"}),
             ),
             Case(
                 "cdi",

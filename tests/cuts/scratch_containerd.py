@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.steadygpu.host.plugins.module_utils.atomic import write_atomic
-from ansible_collections.steadygpu.host.tests.unit.module_utils.engine import fake_containerd
+from ansible_collections.steadygpu.host.tests.unit.module_utils.containerd import fake_containerd
 
 RECORDED = "/recorded/containerd.json"
 RELEASES = (fake_containerd.OLD, fake_containerd.NEW)

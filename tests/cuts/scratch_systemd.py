@@ -19,11 +19,14 @@ _DIRECTORIES = ("/etc/systemd/system", "/usr/lib/systemd/system")
 
 
 def systemctl(argv: Sequence[str], _stdin: str | None) -> Completed:
-    """``show`` answers, ``start`` and ``stop`` are recorded, the rest is taken as done."""
+    """``show`` and ``is-enabled`` answer, ``start`` and ``stop`` are recorded, the rest is done."""
     verb = next(word for word in argv[1:] if not word.startswith("-"))
     names = [word for word in argv[1:] if not word.startswith("-") and word != verb]
     if verb == "show":
         return Completed(tuple(argv), 0, "\n\n".join(map(_show, names)) + "\n", "")
+    if verb == "is-enabled":
+        links = ["enabled" if _is_linked(name) else "disabled" for name in names]
+        return Completed(tuple(argv), 0, "\n".join(links) + "\n", "")
     running = _running()
     if verb in ("start", "restart"):
         running |= set(names)
@@ -38,9 +41,13 @@ def _running() -> set[str]:
     return set(json.loads(path.read_text())["running"]) if path.exists() else set()
 
 
+def _is_linked(name: str) -> bool:
+    return os.path.islink(f"/etc/systemd/system/multi-user.target.wants/{name}")
+
+
 def _show(name: str) -> str:
     there = any(os.path.exists(f"{directory}/{name}") for directory in _DIRECTORIES)
-    linked = os.path.islink(f"/etc/systemd/system/multi-user.target.wants/{name}")
+    linked = _is_linked(name)
     return "\n".join(
         (
             f"Id={name}",

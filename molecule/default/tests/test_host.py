@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 BUSYBOX = "tar -C /usr -c bin/busybox | docker import - busybox"
 ONE_GPU = "docker run --rm --device nvidia.com/gpu=0 busybox /bin/busybox ls /dev"
 
@@ -43,6 +45,25 @@ def test_tk_018_cg_010_the_toolkit_is_pinned_held_and_stays(host):
     assert "1.20.0-1" in policy, "the repository must offer a newer one, or this proves nothing"
     assert "Candidate: 1.19.1-1" in policy
     assert "nvidia-container-toolkit" not in host.check_output("apt-get -s dist-upgrade")
+
+
+@pytest.fixture
+def job(host):
+    """The process of a job that began before the second run of site.yml; it ends with its test."""
+    yield host.check_output("cat /root/job.pid")
+    host.check_output("docker rm --force job && rm /root/job.pid")
+
+
+def test_gpu_access_survives_reload_a_new_container_and_an_update(host, job):
+    host.check_output(
+        "systemctl daemon-reload; docker run --rm busybox /bin/busybox true; "
+        "docker update --cpus 1 job >/dev/null"
+    )
+    # Simulated nodes have no driver: what the control group allows says ENXIO, not EPERM.
+    said = host.run("docker exec job /bin/busybox head -c1 /dev/nvidia1").stderr
+    assert "No such device or address" in said
+    state = host.check_output("docker inspect --format '{{.State.Pid}} {{.RestartCount}}' job")
+    assert state == f"{job} 0"
 
 
 def test_the_agent_tells_the_same_facts(host):

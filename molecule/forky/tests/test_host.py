@@ -43,11 +43,12 @@ def test_a_container_with_one_device_sees_one_gpu(host):
     assert [node for node in seen if node.removeprefix("nvidia").isdigit()] == ["nvidia5"]
 
 
-def test_every_free_gpu_is_cut_and_a_container_sees_its_slice_alone(host):
+def test_what_the_layout_names_is_cut_and_a_container_sees_its_slice_alone(host):
     gpus = json.loads(host.check_output("steadygpu facts --json --section gpu"))["gpu"]["devices"]
-    assert not gpus[0]["mig"]["current"], "the running job's"
-    for gpu in gpus[1:]:
-        profiles = sorted(device["profile"] for device in gpu["mig"]["devices"])
+    cut = {at: gpu["mig"]["devices"] for at, gpu in enumerate(gpus) if gpu["mig"]["current"]}
+    assert list(cut) == [1, 5], "GPU 0 is the running job's"
+    for devices in cut.values():
+        profiles = sorted(device["profile"] for device in devices)
         assert profiles == ["1g.10gb", "1g.10gb", "2g.20gb", "3g.40gb"]
     capabilities = host.check_output(
         "docker run --rm --device nvidia.com/gpu=5:2 busybox /bin/busybox ls /dev/nvidia-caps"

@@ -10,6 +10,7 @@ such as the UUIDs of MIG devices, is left to the tool that makes the specificati
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Sequence
@@ -25,6 +26,9 @@ UVM = "/dev/nvidia-uvm"
 _DEADLINE_S = 5.0
 _MINOR = re.compile(r"gpu(\d+)$")
 _INSTANCE = re.compile(r"(gi|ci)(\d+)$")
+# Without these OpenGL and EGL draw in software. Debian has them in directories of their own.
+_GRAPHICS = ("eglcore", "glcore", "glsi", "tls")
+_LIBRARIES = ("usr/lib/*-linux-gnu", "usr/lib/*-linux-gnu/nvidia/current", "usr/lib64", "usr/lib")
 # A specification of nvidia-ctk names about a hundred.
 _MOST_FILES = 2000
 
@@ -48,6 +52,7 @@ class Seen:
     ``capabilities`` are the nodes of the MIG instances that there are, None: not known.
     ``uvm_major`` is the kernel's number for /dev/nvidia-uvm, ``uvm_node`` that of the node there.
     ``missing`` are the files that the specification names and the host does not have.
+    ``left_out`` are libraries for OpenGL and EGL that the host has and it does not name.
     ``tool_is_newer``: the tool was installed after the specification was made.
     """
 
@@ -58,6 +63,7 @@ class Seen:
     uvm_major: int | None = None
     uvm_node: int | None = None
     missing: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     tool_is_newer: bool = False
     reason: str | None = None
 
@@ -78,9 +84,10 @@ def read(path: str, named: Sequence[str], tool: str | None, root: str = "/") -> 
         there = [capabilities.Capability(*one) for one in told["instances"]]
         nodes = frozenset(capabilities.node(known[one]) for one in there if one in known)
     parts = [minor for minor, _instance, compute in told["instances"] if compute is not None]
+    release = library.release(library.find(root))
     return Seen(
         driver=proc.version,
-        library=library.release(library.find(root)),
+        library=release,
         gpus=tuple(
             Gpu(gpu.uuid, 0 if gpu.minor is None else parts.count(gpu.minor)) for gpu in proc.gpus
         ),
@@ -88,7 +95,21 @@ def read(path: str, named: Sequence[str], tool: str | None, root: str = "/") -> 
         uvm_major=parse_majors(files.text(_below(root, "/proc/devices"))).get("nvidia-uvm"),
         uvm_node=_major(_below(root, UVM)),
         missing=tuple(one for one in named[:_MOST_FILES] if not os.path.lexists(_below(root, one))),
+        left_out=_left_out(named, release or proc.version, root),
         tool_is_newer=tool is not None and _is_newer(tool, _below(root, path)),
+    )
+
+
+def _left_out(named: Sequence[str], version: str, root: str) -> tuple[str, ...]:
+    names = {os.path.basename(one) for one in named}
+    wanted = [f"libnvidia-{part}.so.{version}" for part in _GRAPHICS]
+    base = glob.escape(root)
+    return tuple(
+        "/" + os.path.relpath(found[0], root)
+        for name in wanted
+        if name not in names
+        for found in [sorted(p for d in _LIBRARIES for p in glob.glob(f"{base}/{d}/{name}"))]
+        if found
     )
 
 

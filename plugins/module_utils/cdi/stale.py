@@ -10,6 +10,7 @@ tool is asked then, and what it makes decides.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 
@@ -60,7 +61,24 @@ def reasons(
 
 
 def remarks(seen: Seen) -> list[str]:
-    """What no specification can make right: engines take a node's number from the host."""
+    """What making it anew does not mend."""
+    return [*_left_out(seen), *_wrong_node(seen)]
+
+
+def _left_out(seen: Seen) -> list[str]:
+    if not seen.left_out:
+        return []
+    # NVIDIA/nvidia-container-toolkit issue 1908: they are looked for beside libcuda alone.
+    directories = sorted({os.path.dirname(path) for path in seen.left_out})
+    return [
+        f"it leaves out {_some(seen.left_out)}, which the host has: OpenGL and EGL in containers "
+        "that get it draw without the GPU. For those, say where the files are: nvidia-ctk cdi "
+        f"generate --library-search-path={','.join(directories)}"
+    ]
+
+
+def _wrong_node(seen: Seen) -> list[str]:
+    """Engines take a node's number from the host."""
     if seen.uvm_major is None or seen.uvm_node in (None, seen.uvm_major):
         return []
     return [

@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from .. import boot_unit, vouched
 from ..atomic import read_text
 from ..engine.cdi_generate import command
-from ..engine.services import parse_show
 from ..heal import plan as heal_plan
+from ..heal import unit_states
 from ..heal.model import CDI_ORDER, CDI_REFRESH, ByHand, Sight, Step, UnitState
-from ..process import CommandMissingError, run
+from ..process import run
 from . import env_file
 
 VENDOR = "vendor"
@@ -33,7 +33,6 @@ NOBODY = "nobody"
 SERVICE = "steadygpu-cdi.service"
 PATH_UNIT = "steadygpu-cdi.path"
 _NAMES = (heal_plan.REFRESH_SERVICE, heal_plan.REFRESH_PATH, heal_plan.ENGINE, PATH_UNIT)
-_PROPERTIES = "--property=Id,LoadState,ActiveState,UnitFileState,After"
 _DIRECTORIES = ("etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system")
 _MASKED = ("masked", "masked-runtime")
 _TIMEOUT_S = 90
@@ -126,19 +125,7 @@ class Done:
 
 def read_units(deadline_s: float = 20.0) -> dict[str, UnitState]:
     """The units that matter here, by name; {} without systemd."""
-    try:
-        done = run(["systemctl", "show", _PROPERTIES, *_NAMES], deadline_s)
-    except CommandMissingError:
-        return {}
-    return {
-        name: UnitState(
-            told.get("LoadState", "not-found"),
-            told.get("UnitFileState", ""),
-            told.get("ActiveState", ""),
-            frozenset(told.get("After", "").split()),
-        )
-        for name, told in zip(_NAMES, parse_show(done.stdout))
-    }
+    return unit_states.read(_NAMES, deadline_s)
 
 
 def read_drop_ins(root: str = "/") -> dict[str, str]:
@@ -236,6 +223,26 @@ def refuse_foreign(plan: UnitsPlan, root: str = "/") -> None:
             boot_unit.refuse_foreign(unit, root)
         except boot_unit.ForeignUnitError as error:
             raise UnitsError(str(error)) from error
+
+
+def texts(plan: UnitsPlan, root: str = "/") -> list[tuple[str, str, str]]:
+    """The files that change, with what they hold and will hold, "" for none. Raises OSError.
+
+    To be asked before it is done.
+    """
+    found = []
+    if plan.env.changed:
+        found.append((env_file.PATH, plan.env.before or "", plan.env.after or ""))
+    wanted = {unit.path: unit.text for unit in plan.install}
+    ours = [unit.path for unit in plan.remove if boot_unit.is_ours(unit, root)]
+    wanted.update(dict.fromkeys(ours, ""))
+    if plan.drop_in or any(step.kind == CDI_ORDER for step in plan.steps):
+        wanted[heal_plan.DROP_IN] = "" if plan.drop_in else heal_plan.DROP_IN_TEXT
+    for path, after in wanted.items():
+        before = read_text(os.path.join(root, path.lstrip("/"))) or ""
+        if before != after:
+            found.append((path, before, after))
+    return found
 
 
 def carry_out(plan: UnitsPlan, check_mode: bool, deadline_s: float, root: str = "/") -> Done:

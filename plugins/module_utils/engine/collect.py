@@ -20,6 +20,7 @@ from typing import Any
 from .. import cgroups, osinfo, packages, units, upgrade_guard
 from ..atomic import read_text
 from ..process import run
+from ..settings.survey import owners as settings_owners
 from . import cdi, pending, toolkit
 from .containerd import ContainerdInfo, program_version, read_containerd
 from .daemon_json import CONFIG_PATH, Record, RecordError, document, load_record
@@ -43,7 +44,7 @@ def collect(
     deadline_s: float = 30.0,
     socket_path: str = DEFAULT_SOCKET,
 ) -> dict[str, Any]:
-    """The sections ``os`` … ``packages`` of the facts. Nothing missing or broken raises.
+    """The sections ``os`` … ``settings`` of the facts. Nothing missing or broken raises.
 
     With a ``root`` other than ``/`` (a recorded tree) only files are read: no program is
     run and no daemon asked, since they would answer for this host.
@@ -65,6 +66,7 @@ def collect(
         ),
         "cdi": {"specs": [asdict(spec) for spec in cdi.read_specs(_spec_dirs(docker), root)]},
         "packages": _packages_section(installed, extra_packages, root),
+        "settings": {"owners": settings_owners(root)},
     }
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Callable
 
 from .. import vouched
-from ..atomic import read_text
+from ..atomic import read_exact, read_text
 from ..process import CommandMissingError
 from ..secrets import by_key, redact
 from ..units import UnitError
@@ -101,7 +101,7 @@ class _Files:
     write: Callable[..., None]  # (path, text), and the mode of a file with secrets
 
     def put_config(self, text: str | None) -> None:
-        former = read_text(self.config)
+        former = read_exact(self.config)
         if text is None:
             vouched.remove(self.config)
         elif former is None and by_key.secrets_of(text):

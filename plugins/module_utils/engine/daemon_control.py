@@ -16,7 +16,6 @@ from ..process import CommandMissingError, find_program, run
 from ..versions import at_least
 from . import container_files, living, runtime_users
 from .containerd import program_version
-from .daemon_json import CONFIG_PATH
 from .docker import read_docker
 from .docker_api import DockerClient, EngineError, EngineUnreachableError
 from .services import process_start, read_services
@@ -123,13 +122,13 @@ class DockerDaemon:
         """See :class:`.daemon_plan.Engine`."""
         if state.version is None or at_least(state.version, _STARTS_CDI_SINCE):
             return []
-        found = container_files.read(_data_root(state.info, state.flags))
+        found = container_files.read(runtime_users.data_root(state.info, state.flags))
         return sorted(one.name for one in found if one.cdi and one.restarts)
 
     def carriers(self, state: EngineState) -> Mapping[str, Sequence[str]]:
         """See :class:`.daemon_plan.Engine`."""
         asked = self._client if state.status == "running" else None
-        return runtime_users.find(asked, _data_root(state.info, state.flags))
+        return runtime_users.find(asked, runtime_users.data_root(state.info, state.flags))
 
     def reload(self) -> None:
         """SIGHUP through systemd, then wait for the daemon's own word that it has reloaded.
@@ -188,16 +187,14 @@ class DockerDaemon:
         return None if done.ok else done.said.replace(_STDIN, "daemon.json")
 
 
-def _data_root(info: Mapping[str, Any], flags: Mapping[str, str]) -> str:
-    return runtime_users.data_root(info, flags, flags.get("--config-file", CONFIG_PATH))
-
-
 def _living(flags: Mapping[str, str]) -> dict[str, bool]:
     """The containers that live without the daemon, and whether it has files of them."""
     found = living.identities(flags)
     if not found:
         return {}
-    known = {one.identity: one.name for one in container_files.read(_data_root({}, flags))}
+    known = {
+        one.identity: one.name for one in container_files.read(runtime_users.data_root({}, flags))
+    }
     return {known.get(one, one[:12]): one in known for one in found}
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Callable, Protocol
 
 from .. import vouched
-from ..atomic import read_text
+from ..atomic import read_exact, read_text
 from ..process import find_program
 from ..secrets import by_key
 from . import daemon_refusals as refusals
@@ -33,7 +33,7 @@ from .daemon_json import (
 )
 from .daemon_judge import Daemon, judge
 from .daemon_record import RECORD_PATH
-from .daemon_rules import Change, by_name, classify, flag_conflicts, not_taken
+from .daemon_rules import Change, by_name, classify, driver_of_flags, flag_conflicts, not_taken
 from .docker_api import EngineError, EngineUnreachableError
 from .json_text import JsonTextError
 from .pending import taken
@@ -149,7 +149,7 @@ def make_plan(
 
     ``is_ours`` answers whether the text of the file at a path is one that this collection wrote.
     """
-    before = read_text(wish.path)
+    before = read_exact(wish.path)
     if wish.leaves_file:
         nothing = Change(hot=(), cold=(), neutral={})
         plan = Plan(wish, before, before, Record(), Record(), nothing, "none", (), ())
@@ -310,7 +310,8 @@ def _check(
         for conflict in flag_conflicts(set_now, state.flags)
     )
     log_drivers = (state.info.get("Plugins") or {}).get("Log") or []
-    daemon = Daemon(state.version, log_drivers, state.info.get("CgroupDriver"), is_program)
+    driver = state.info.get("CgroupDriver") or driver_of_flags(state.flags)
+    daemon = Daemon(state.version, log_drivers, driver, is_program)
     judgement = judge(old, new, touched.keys, daemon)
     secrets = by_key.secrets_of(old, new)
     warnings = tuple(by_key.clean(warning, secrets) for warning in judgement.warnings)

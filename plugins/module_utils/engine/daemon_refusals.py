@@ -117,8 +117,13 @@ def lost_at_start(state: EngineState, new: Mapping[str, Any], change: Change) ->
     return state.adrift
 
 
-def why_not_start(state: EngineState, new: Mapping[str, Any], change: Change) -> str:
-    """The reason; "" where nobody is lost."""
+def why_not_start(
+    state: EngineState,
+    new: Mapping[str, Any],
+    change: Change,
+    forced: str = ", or say restart: always",
+) -> str:
+    """The reason; "" where nobody is lost. ``forced`` is the way out for who must have it."""
     lost = lost_at_start(state, new, change)
     if not lost:
         return ""
@@ -136,7 +141,7 @@ def why_not_start(state: EngineState, new: Mapping[str, Any], change: Change) ->
     else:
         told += f"It would not find the files of {_listed(lost)} in its data-root"
         ways = "put back the data-root that they were started with, "
-    return f"{told}. Ways out: {ways}wait until they have ended, or say restart: always"
+    return f"{told}. Ways out: {ways}wait until they have ended{forced}"
 
 
 # -- runtimes ----------------------------------------------------------------------------

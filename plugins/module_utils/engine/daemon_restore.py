@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Callable
 
 from .. import vouched
-from ..atomic import read_text
+from ..atomic import read_exact
 from ..process import find_program
 from . import daemon_plan, daemon_refusals
 from .daemon_apply import DaemonFailedError, carry_out
@@ -69,7 +69,7 @@ def restore_config(
     that began, None where it is not known. Raises DaemonFailedError with file and daemon as
     before, OSError and what ``carriers`` raises before anything was changed.
     """
-    before = read_text(path)
+    before = read_exact(path)
     state = engine.state()
     if state.status == "unreachable":
         # Were the file put back now, nobody could tell the daemon what to forget, and a later try

@@ -214,6 +214,11 @@ def cgroup_driver(config: Mapping[str, Any]) -> str | None:
     return None
 
 
+def driver_of_flags(flags: Mapping[str, str]) -> str | None:
+    """The driver that the flags of the daemon's unit ask for."""
+    return cgroup_driver({"exec-opts": flags.get("--exec-opt", "").split(",")})
+
+
 _Shown = Callable[[Mapping[str, Any], Mapping[str, Any]], list[str]]
 
 _SHOWN: dict[str, _Shown] = {

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Callable
 
 from ..versions import at_least
-from .daemon_rules import cgroup_driver, classify
+from .daemon_rules import cgroup_driver, classify, driver_of_flags
 from .runtime_users import DEFAULT_DATA_ROOT
 
 _STORE = "containerd-snapshotter"
@@ -61,8 +61,7 @@ def in_waiting(
             told.append("userns-remap")
     if "Driver" in info and _other_store(config, info, flags, flags_known):
         told.append(_FEATURE)
-    by_flag = {"exec-opts": flags.get("--exec-opt", "").split(",")}
-    driver = cgroup_driver(config) or cgroup_driver(by_flag) or ""
+    driver = cgroup_driver(config) or driver_of_flags(flags) or ""
     if not driver and flags_known and str(info.get("CgroupVersion")) == "2":
         driver = "systemd"
     if driver and driver != (info.get("CgroupDriver") or driver):

@@ -139,22 +139,22 @@ def assign_raw(text: str, path: Path, literal: str | None, value: Any = None) ->
     span = _find(text, path)
     depth = len(path)
     if span:
-        new = literal if literal is not None else _render(value, _indent(text), depth, True)
+        new = literal if literal is not None else _render(value, text, depth, True)
         return text[: span[0]] + new + text[span[1] :]
     if not path:
         raise JsonTextError("there is no object to edit")
     parent = _object_at(text, path[:-1])
     inline = _is_inline(text, parent)
-    new = literal if literal is not None else _render(value, _indent(text), depth, not inline)
+    new = literal if literal is not None else _render(value, text, depth, not inline)
     member = f"{json.dumps(path[-1], ensure_ascii=False)}: {new}"
-    pad = "" if inline else "\n" + _indent(text) * depth
+    pad = "" if inline else _newline(text) + _indent(text) * depth
     if parent.members:
         last = parent.members[-1].end
         return text[:last] + "," + (" " if inline else pad) + member + text[last:]
     inside = parent.start + 1
     # Blanks that stood in an empty object stay behind the new member, so that taking it
     # out again gives the same bytes.
-    tail = "" if inline or text[inside] != "}" else "\n" + _indent(text) * (depth - 1)
+    tail = "" if inline or text[inside] != "}" else _newline(text) + _indent(text) * (depth - 1)
     return text[:inside] + pad + member + tail + text[inside:]
 
 
@@ -177,10 +177,17 @@ def _is_inline(text: str, parent: _Object) -> bool:
     return bool(parent.members) and "\n" not in text[parent.start : parent.members[-1].start]
 
 
-def _render(value: Any, indent: str, depth: int, multiline: bool) -> str:
+def _render(value: Any, text: str, depth: int, multiline: bool) -> str:
+    indent = _indent(text)
     if not multiline or not indent:
         return json.dumps(value, ensure_ascii=False)
-    return json.dumps(value, indent=indent, ensure_ascii=False).replace("\n", "\n" + indent * depth)
+    newline = _newline(text) + indent * depth
+    return json.dumps(value, indent=indent, ensure_ascii=False).replace("\n", newline)
+
+
+def _newline(text: str) -> str:
+    """How the lines of this text end."""
+    return "\r\n" if "\r\n" in text else "\n"
 
 
 def _indent(text: str) -> str:

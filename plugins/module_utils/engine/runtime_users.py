@@ -47,11 +47,15 @@ def find(
 
 
 def data_root(
-    info: Mapping[str, Any], flags: Mapping[str, str], path: str = CONFIG_PATH, root: str = "/"
+    info: Mapping[str, Any], flags: Mapping[str, str], path: str | None = None, root: str = "/"
 ) -> str:
-    """Where the engine keeps its containers: by its own word, its unit's flags, or its file."""
+    """Where the engine keeps its containers: by its own word, its unit's flags, or its file.
+
+    ``path`` is that of the file, if it is not the one that the unit's flags name.
+    """
     if info.get("DockerRootDir"):
         return str(info["DockerRootDir"])
+    path = path or flags.get("--config-file", CONFIG_PATH)
     try:
         config = document(read_text(os.path.join(root, path.lstrip("/"))))
     except (JsonTextError, OSError):

@@ -29,7 +29,8 @@ def read(
     """
     end = time.monotonic() + deadline_s
     try:
-        default = str(client.info().get("DefaultRuntime") or "runc")
+        info = client.info()
+        default, runtimes = str(info.get("DefaultRuntime") or "runc"), info.get("Runtimes")
         found = []
         for listed in client.containers(include_stopped=False):
             if time.monotonic() > end:
@@ -40,7 +41,7 @@ def read(
                 if error.status == 404:  # It ended in the meantime.
                     continue
                 raise
-            found.append(describe(inspected, default))
+            found.append(describe(inspected, default, runtimes))
     except (EngineError, EngineUnreachableError):
         return None
     return _with_losses(found, gpu) if found else []
@@ -55,21 +56,29 @@ def _with_losses(found: list[dict[str, Any]], gpu: Mapping[str, Any]) -> list[di
     return found
 
 
-def describe(inspected: Mapping[str, Any], default_runtime: str) -> dict[str, Any]:
-    """One container from ``GET /containers/{id}/json``. Pure."""
+def describe(
+    inspected: Mapping[str, Any],
+    default_runtime: str,
+    runtimes: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """One container from ``GET /containers/{id}/json``. ``runtimes`` are those of ``GET /info``."""
     host = inspected.get("HostConfig") or {}
     return {
         "id": inspected["Id"],
         "name": str(inspected.get("Name") or "").lstrip("/"),
         "runtime": host.get("Runtime") or default_runtime,
         "pid": (inspected.get("State") or {}).get("Pid") or 0,
-        "gpus": how_injected(inspected, default_runtime),
+        "gpus": how_injected(inspected, default_runtime, runtimes),
     }
 
 
-def how_injected(inspected: Mapping[str, Any], default_runtime: str) -> str:
+def how_injected(
+    inspected: Mapping[str, Any],
+    default_runtime: str,
+    runtimes: Mapping[str, Any] | None = None,
+) -> str:
     """``cdi``, ``device``, ``hook`` or ``none``; a doubt counts as ``hook``."""
-    if uses_legacy_hook(inspected, default_runtime):
+    if uses_legacy_hook(inspected, default_runtime, runtimes):
         return "hook"
     host = inspected.get("HostConfig") or {}
     for request in host.get("DeviceRequests") or []:

@@ -11,18 +11,16 @@ import os
 
 from ..engine import collect
 from ..engine.docker_api import DEFAULT_SOCKET, DockerClient
-from ..engine.services import parse_show
 from ..evidence.files import text as text_of
 from ..hardware import files, inventory, model
 from ..hardware.nodes import parse_majors
 from ..mig import containers as docker_names
-from ..process import CommandMissingError, find_program, run
-from . import containers, plan
+from ..process import find_program
+from . import containers, plan, unit_states
 from .model import Sight, UnitState
 
 _PROGRAMS = ("nvidia-modprobe", "modprobe", "nvidia-ctk")
 _DIRECTORIES = ("etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system")
-_PROPERTIES = "--property=Id,LoadState,ActiveState,UnitFileState,After"
 
 
 def read(deadline_s: float = 20.0, socket: str = DEFAULT_SOCKET) -> Sight:
@@ -44,24 +42,7 @@ def read(deadline_s: float = 20.0, socket: str = DEFAULT_SOCKET) -> Sight:
 
 def read_units(deadline_s: float = 20.0) -> dict[str, UnitState]:
     """The units that matter here, by name; {} without systemd."""
-    try:
-        done = run(["systemctl", "show", _PROPERTIES, *plan.UNITS], deadline_s)
-    except CommandMissingError:
-        return {}
-    return parse_units(done.stdout)
-
-
-def parse_units(text: str) -> dict[str, UnitState]:
-    """``systemctl show`` of the units. Pure."""
-    return {
-        told.get("Id", ""): UnitState(
-            told.get("LoadState", "not-found"),
-            told.get("UnitFileState", ""),
-            told.get("ActiveState", ""),
-            frozenset(told.get("After", "").split()),
-        )
-        for told in parse_show(text)
-    }
+    return unit_states.read(plan.UNITS, deadline_s)
 
 
 def read_drop_ins(root: str = "/") -> dict[str, str]:

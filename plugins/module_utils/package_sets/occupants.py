@@ -6,19 +6,9 @@
 
 from __future__ import annotations
 
-import glob
-import os
-
-from ..engine import runtime_users
+from ..engine import living, runtime_users
 from ..engine.daemon_control import DockerDaemon
 from ..engine.docker_api import DockerClient, EngineError, EngineUnreachableError
-
-# Where the shims of running containers have their state: containerd's, and that of a containerd
-# which dockerd started itself.
-_TASKS = (
-    "run/containerd/io.containerd.runtime.v2.task/*/*",
-    "run/docker/containerd/daemon/io.containerd.runtime.v2.task/*/*",
-)
 
 
 def all_containers(socket: str, root: str = "/", deadline_s: float = 120.0) -> list[str]:
@@ -34,14 +24,4 @@ def all_containers(socket: str, root: str = "/", deadline_s: float = 120.0) -> l
     except (EngineError, EngineUnreachableError) as error:
         return [f"those that Docker could not list ({error})"]
     known = sorted(name for names in users.values() for name in names)
-    return known or living(root)
-
-
-def living(root: str = "/") -> list[str]:
-    """The running containers of containerd and Docker as ``NAMESPACE/ID``, whoever answers."""
-    found = []
-    for pattern in _TASKS:
-        for path in glob.glob(os.path.join(glob.escape(root), pattern)):
-            namespace, identity = path.split("/")[-2:]
-            found.append(f"{namespace}/{identity[:12]}")
-    return sorted(set(found))
+    return known or living.names(root)

@@ -58,6 +58,16 @@ def uses_legacy_hook(
         wants_gpu = any("gpu" in group for group in request.get("Capabilities") or [])
         if request.get("Driver") in ("", "nvidia", None) and wants_gpu:
             return True
+    return by_runtime(inspected, default_runtime, runtimes)
+
+
+def by_runtime(
+    inspected: Mapping[str, Any],
+    default_runtime: str,
+    runtimes: Mapping[str, Any] | None = None,
+) -> bool:
+    """May its GPU have come from a runtime of NVIDIA that knows the hook? As above."""
+    host = inspected.get("HostConfig") or {}
     runtime = str(host.get("Runtime") or default_runtime)
     return _asks(inspected) and _runs_hook(runtime, runtimes or {})
 

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..versions import parse
-from . import judge_containerd, judge_engine, judge_gpus, judge_restart, releases
+from . import (
+    judge_containerd,
+    judge_engine,
+    judge_gpus,
+    judge_regressions,
+    judge_restart,
+    releases,
+)
 from .model import ERROR, INFO, WARNING, Host, Item, Move
 
 _ORDER = {ERROR: 0, WARNING: 1, INFO: 2}
@@ -34,6 +41,7 @@ def judge(host: Host, move: Move, packages: Mapping[str, str]) -> tuple[Item, ..
         *judge_gpus.gpus_flag(host, move),
         *judge_containerd.containerd(host, move),
         *judge_containerd.runc(host, move, dict(packages)),
+        *judge_regressions.regressions(host, move, packages),
     ]
     return tuple(sorted(found, key=lambda item: _ORDER[item.severity]))
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from ..checks.host import HostPackage, HostView
 from ..checks.model import Severity
 from ..checks.versions import matrix
-from ..engine.containerd_config import NEEDS_RELEASE, REMOVED_SHIMS
+from ..containerd.config import NEEDS_RELEASE, REMOVED_SHIMS
+from ..engine import living
 from ..versions import at_least
 from . import releases
 from .model import ERROR, INFO, WARNING, Host, Item, Move, listed
@@ -27,6 +28,7 @@ def containerd(host: Host, move: Move) -> Iterator[Item]:
         return
     yield from _file(host, move, target)
     yield from _shims(host, move)
+    yield from newer_shims(host, target)
     if move.gains("containerd", releases.NOFILE_CONTAINERD):
         yield from _nofile(host)
 
@@ -103,6 +105,35 @@ def _shims(host: Host, move: Move) -> Iterator[Item]:
             releases.SHIMS_SOURCE,
             releases.SHIMS_GONE,
         )
+
+
+def newer_shims(host: Host, target: str) -> Iterator[Item]:
+    """Whom a containerd of release ``target`` ends, since it does not understand their shims."""
+    lost = lost_to(host, target)
+    if lost:
+        yield Item(
+            "shim-newer",
+            ERROR,
+            f"containerd {target} ends containers that a newer one has started",
+            f"it would end: {listed(lost)}",
+            "A shim that containerd 2.0 or newer has started speaks version 3. An older containerd "
+            "says unsupported shim version when it starts, and ends the container; live-restore "
+            "does not keep it.",
+            "Wait until these have ended, or stop them; they can be started again afterwards. If "
+            "they may end: migrate_accept with shim-newer and the reason.",
+            releases.SHIM_VERSION_SOURCE,
+            "2.0.0",
+        )
+
+
+def lost_to(host: Host, target: str) -> list[str]:
+    """Their names: Docker's, or ``NAMESPACE/ID``."""
+    known = {one.id: one.name for one in host.containers}
+    return [
+        known.get(shim.container, f"{shim.namespace}/{shim.container[:12]}")
+        for shim in host.shims
+        if shim.container and shim.version > living.speaks(target)
+    ]
 
 
 def _nofile(host: Host) -> Iterator[Item]:

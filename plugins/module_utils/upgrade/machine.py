@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .. import units
+from ..engine import daemon_start
 from ..engine.containerd import program_version
 from ..engine.daemon_control import DockerDaemon
 from ..engine.docker_api import DockerClient, EngineError, EngineUnreachableError
@@ -43,6 +44,10 @@ class Machine:
             return
         run(["systemctl", "reset-failed", unit])
         units.act("restart", unit, self._timeout_s)
+
+    def why_not_start(self) -> str:
+        """Whom the start of a Docker that is down would end; "" for nobody."""
+        return daemon_start.why_not(self._docker)
 
     def answers(self) -> str | None:
         """None once Docker answers."""

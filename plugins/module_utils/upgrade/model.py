@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..engine.containerd_config import Config
+from ..containerd.config import Config
+from ..engine.daemon_waiting import is_on
 from ..versions import at_least
 
 INFO, WARNING, ERROR = "info", "warning", "error"
@@ -61,10 +62,17 @@ class Daemon:
 
 @dataclass(frozen=True)
 class Shim:
-    """A containerd shim with its container: the ``unit`` it lives in, its ``program``'s name."""
+    """A containerd shim with its container: the ``unit`` it lives in, its ``program``'s name.
+
+    ``namespace`` and ``container``, "" for one that has ended, are containerd's, ``version`` is
+    that of the language that it speaks.
+    """
 
     unit: str
     program: str
+    namespace: str = ""
+    container: str = ""
+    version: int = 2
 
 
 @dataclass(frozen=True)
@@ -80,7 +88,7 @@ class Host:
     ``containerd_fault`` say why a file could not be read. ``pins`` are units
     and files of the host with DOCKER_API_VERSION. ``endangered`` are those whose GPU a
     daemon-reload may take. ``programs``: is a program on the path of the system? ``cdi_devices``:
-    how many a valid CDI specification names.
+    how many a valid CDI specification names. ``in_lxc``: is the host an LXC container?
     """
 
     status: str = "running"
@@ -108,6 +116,7 @@ class Host:
     cdi_devices: int = 0
     cgroup_version: int | None = None
     systemd: int | None = None
+    in_lxc: bool = False
 
     @property
     def there(self) -> dict[str, str]:
@@ -122,7 +131,7 @@ class Host:
     @property
     def live_restore(self) -> bool:
         """Does the daemon keep containers when it stops, and adopt them when it starts again?"""
-        by_flag = self.flags.get("--live-restore", "false") != "false"
+        by_flag = is_on(self.flags, "--live-restore")
         wanted = self.config.get("live-restore") is True or by_flag
         return bool(self.info.get("LiveRestoreEnabled")) and wanted
 

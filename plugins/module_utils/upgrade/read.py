@@ -16,7 +16,8 @@ from typing import Any
 from .. import cgroups, osinfo, packages, units
 from ..atomic import read_text
 from ..checks.preflight import platform_key
-from ..engine import cdi, containerd_config, daemon_json
+from ..containerd import config as containerd_config
+from ..engine import cdi, daemon_json, living
 from ..engine.containerd import program_version
 from ..engine.daemon_control import process_start
 from ..engine.docker import DockerInfo, read_docker
@@ -90,7 +91,16 @@ def read(
         cdi_devices=sum(len(spec.devices) for spec in specs if spec.status == "valid"),
         cgroup_version=cgroups.read_cgroups().version,
         systemd=units.systemd_version(),
+        in_lxc=in_lxc(),
     )
+
+
+def in_lxc(root: str = "/") -> bool:
+    """Is this host itself an LXC container? systemd keeps what it runs in."""
+    try:
+        return (read_text(os.path.join(root, "run/systemd/container")) or "").startswith("lxc")
+    except OSError:
+        return False
 
 
 def _versions(docker: DockerInfo, daemons: Mapping[str, Daemon]) -> dict[str, str]:
@@ -143,6 +153,7 @@ def _containers(
     if docker.status != "running":
         return docker, ()
     default = str(docker.info.get("DefaultRuntime") or "")
+    runtimes = docker.info.get("Runtimes")
     until = time.monotonic() + inspect_s
     found = []
     try:
@@ -152,7 +163,7 @@ def _containers(
             if time.monotonic() < until:
                 try:
                     inspected = client.inspect(container.id)
-                    container = describe.of_inspection(container, inspected, default)
+                    container = describe.of_inspection(container, inspected, default, runtimes)
                 except EngineError as error:
                     if error.status == 404:  # It was removed in the meantime.
                         continue
@@ -211,19 +222,12 @@ def is_stale(pid: int, root: str = "/") -> bool:
 def shims(root: str = "/") -> tuple[Shim, ...]:
     """The containerd shims that run, each with the unit whose cgroup it is in."""
     found = []
-    for path in glob.glob(os.path.join(root, "proc/[0-9]*/cmdline")):
-        try:
-            with open(path, "rb") as handle:
-                argv = handle.read(4096).split(b"\0")
-        except OSError:
-            continue
-        program = os.path.basename(argv[0].decode("utf-8", "replace"))
-        if program.startswith("containerd-shim"):
-            pid = int(path.split("/")[-2])
-            group = cgroups.of_process(pid, root) or ""
-            unit = next((part for part in group.split("/") if part in UNITS), "")
-            found.append(Shim(unit, program))
-    return tuple(sorted(found, key=lambda one: (one.unit, one.program)))
+    for shim in living.shims(root):
+        parts = [part for group in shim.groups for part in group.split("/")]
+        unit = next((part for part in parts if part in UNITS), "")
+        container = shim.container if living.lives(shim, root) else ""
+        found.append(Shim(unit, shim.program, shim.namespace, container, shim.version))
+    return tuple(sorted(found, key=lambda one: (one.unit, one.program, one.container)))
 
 
 def pins_of_files(root: str = "/") -> dict[str, str]:

@@ -49,6 +49,9 @@ IMAGE_STORE_DEFAULT = "29.0.0"
 IMAGE_STORE_SOURCE = "Docker release notes 29.0; docs.docker.com, containerd image store"
 
 # The first generation of shims is gone.
+SHIM_VERSION_SOURCE = (
+    "containerd core/runtime/v2/shim.go (unsupported shim version); seen with 2.1.9 and 1.7.24"
+)
 SHIMS_GONE = "2.0.0"
 SHIMS_SOURCE = "containerd docs/containerd-2.0.md"
 CONTAINERD_CONFIG_SOURCE = "containerd docs/containerd-2.0.md, RELEASES.md, version/version.go"

@@ -12,14 +12,14 @@ end; proved afterwards by every container's process and its access to its GPU.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from ..atomic import read_text
 from ..engine import daemon_json
 from ..secrets import by_key, redact
-from . import judge_restart
+from . import judge_containerd, judge_restart
 from .model import ERROR, Container, Host, Item, Move, listed
 
 DOCKER, CONTAINERD = "docker.service", "containerd.service"
@@ -50,6 +50,9 @@ class Machine(Protocol):
 
     def restart(self, unit: str) -> None:
         """Restart or start a unit and wait for systemd. Raises units.UnitError."""
+
+    def why_not_start(self) -> str:
+        """Whom the start of a Docker that is down would end, in words; "" for nobody."""
 
     def answers(self) -> str | None:
         """None once Docker answers, else what it said."""
@@ -120,6 +123,7 @@ def refusals(host: Host, wish: Wish) -> list[Item]:
         *judge_restart.engine(host, move),
         *judge_restart.pending(host),
         *judge_restart.units(host),
+        *_newer_shims(host, wish),
     ]
     return [
         item
@@ -129,6 +133,26 @@ def refusals(host: Host, wish: Wish) -> list[Item]:
         # A daemon that does not come up keeps nobody alive, whoever asks it.
         and not (item.id == "engine-unreachable" and wish.start and host.docker.coming_up)
     ]
+
+
+def _newer_shims(host: Host, wish: Wish) -> Iterator[Item]:
+    """Of containers that were started since it was planned, too."""
+    if _starts_containerd(host, wish):
+        yield from judge_containerd.newer_shims(host, host.containerd.program or "")
+
+
+def _starts_containerd(host: Host, wish: Wish) -> bool:
+    units = due(host, wish.start)
+    # Without this flag Docker has a containerd of its own, which starts with it.
+    return CONTAINERD in units or (bool(units) and "--containerd" not in host.flags)
+
+
+def _given_up(host: Host, wish: Wish) -> dict[str, str]:
+    """Who ends with the word of the user, and what is said of it."""
+    if "shim-newer" not in wish.accept or not _starts_containerd(host, wish):
+        return {}
+    lost = judge_containerd.lost_to(host, host.containerd.program or "")
+    return {name: f"container {name} was to end, as was accepted (shim-newer)" for name in lost}
 
 
 @dataclass(frozen=True)
@@ -148,7 +172,7 @@ def carry_out(wish: Wish, machine: Machine, check: bool = False) -> Outcome:
     units = due(host, wish.start)
     if not units:
         return _proved(wish, machine, host, (), _expected(wish, host, machine), {})
-    _refuse(units, host, wish)
+    _refuse(units, host, wish, machine)
     for unit in units:
         said = machine.refuses(unit, _config_of(unit, host))
         if said:
@@ -163,17 +187,25 @@ def carry_out(wish: Wish, machine: Machine, check: bool = False) -> Outcome:
     lost_before = machine.lost_gpus()
     # All this took its time, and jobs come and end.
     host = machine.look()
-    _refuse(units, host, wish)
+    _refuse(units, host, wish, machine)
     expected = _expected(wish, host, machine)
+    given_up = _given_up(host, wish)
+    expected = _Expected(
+        {name: pid for name, pid in expected.wanted.items() if name not in given_up},
+        {**expected.earlier, **given_up},
+    )
     for unit in units:
         _restart(unit, wish, machine, host)
     return _proved(wish, machine, host, units, expected, lost_before)
 
 
-def _refuse(units: Sequence[str], host: Host, wish: Wish) -> None:
+def _refuse(units: Sequence[str], host: Host, wish: Wish, machine: Machine) -> None:
     refused = refusals(host, wish)
     if refused:
         raise SwitchRefusedError(_told(units, refused))
+    endangered = machine.why_not_start() if DOCKER in units and not host.docker.active else ""
+    if endangered:
+        raise SwitchRefusedError(f"{listed(list(units))} not started: {endangered}")
 
 
 def _expected(wish: Wish, host: Host, machine: Machine) -> _Expected:
@@ -268,7 +300,7 @@ def _proved(
     lost = [
         name
         for name in expected.earlier
-        if name not in now or _is_another(planned[name], now[name])
+        if name not in now or _is_another(planned.get(name, 0), now[name])
     ]
     names = {*expected.wanted, *expected.earlier} - {*lost}
     return Outcome(

@@ -23,6 +23,7 @@ class Seen:
     held: Sequence[str] = ()
     free: Sequence[str] = ()
     half: Sequence[str] = ()
+    image: str | None = None
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -30,7 +31,7 @@ class Seen:
         installed = {name: {"version": "1", "held": True} for name in self.held}
         installed.update({name: {"version": "1", "held": False} for name in self.free})
         return {
-            "os": {"family": "debian", "id": "debian", "vendor_image": None},
+            "os": {"family": "debian", "id": "debian", "vendor_image": self.image},
             "docker": {"status": self.status},
             "packages": {
                 "installed": installed,
@@ -87,10 +88,13 @@ def test_an_engine_that_is_there_is_held_and_nothing_more(controller: Any) -> No
         Seen("running", free=["moby-engine", "moby-runc"]),
         # No package brought it.
         Seen("running"),
+        # Its vendor upgrades it as a whole.
+        Seen("running", free=DEBIAN, image="NVIDIA DGX Server 6.3.2"),
     ) == [
         (True, False, set(DEBIAN)),
         (False, True, set(DEBIAN)),
         (False, False, {"docker.io", "runc"}),
         (False, False, {"moby-engine", "moby-runc"}),
         (False, True, set()),
+        (False, True, set(DEBIAN)),
     ]

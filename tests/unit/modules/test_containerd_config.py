@@ -12,7 +12,7 @@ import pytest
 from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.steadygpu.host.plugins.modules import containerd_config
-from ansible_collections.steadygpu.host.tests.unit.module_utils.engine.fake_containerd import (
+from ansible_collections.steadygpu.host.tests.unit.module_utils.containerd.fake_containerd import (
     NEW,
     FakeContainerd,
 )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ...engine.containerd_config import Config, ConfigFile, Runtime
+from ...containerd.config import Config, ConfigFile, Runtime
 from ..model import Position
 from .tree_document import NOTHING, TreeDocument
 

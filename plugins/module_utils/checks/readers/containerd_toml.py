@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ...engine.containerd_config import ListFiles, ReadFile, load
+from ...containerd.config import ListFiles, ReadFile, load
 from ...trees.node import TreeError
 from ..documents.containerd import ContainerdConfig
 from ..documents.tree_document import NOTHING, broken, cut_short

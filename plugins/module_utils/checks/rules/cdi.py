@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ...engine import cdi_versions
 from ...engine.cdi import docker_reads
 from ...trees.node import Node
 from ...versions import at_least, parse
@@ -128,8 +129,8 @@ def cdi_spec_version_unknown(doc: CdiSpec, host: HostView) -> Iterator[Hit]:
         yield Hit(doc.key_place("cdiVersion"), f"cdiVersion is {said}.")
 
 
-# containerd and Podman that read CDI 0.7.0 (NVIDIA container toolkit, CDI support).
-_OTHERS_READ = (("containerd", "1.7.16"), ("podman", "5.1.0"))
+# Who reads it beside Docker, of those whose version somebody may name.
+_OTHERS = ("containerd", "podman")
 
 
 @rule(
@@ -153,14 +154,15 @@ def cdi_version_above_engine(doc: CdiSpec, host: HostView) -> Iterator[Hit]:
     if docker is not None and not docker_reads(docker, said):
         yield Hit(place, f"cdiVersion is {said}; Docker {docker} does not read it.")
     elif docker is None and at_least(said, "0.7.0"):
-        for component, wanted in _OTHERS_READ:
+        for component in _OTHERS:
             known = host.version(component)
-            if known is not None and not host.live and not at_least(known, wanted):
+            if known and not host.live and not cdi_versions.reads(component, known, said):
                 yield Hit(place, f"cdiVersion is {said}; {component} is {known}.")
                 return
-        if not host.live:
-            seen = f"cdiVersion is {said}, which needs Docker 26.1.0 or newer."
-            yield Hit(place, seen, severity=Severity.INFO, assumed=("docker <26.1.0",))
+        wanted = cdi_versions.since("docker", said)
+        if not host.live and wanted:
+            seen = f"cdiVersion is {said}, which needs Docker {wanted} or newer."
+            yield Hit(place, seen, severity=Severity.INFO, assumed=(f"docker <{wanted}",))
 
 
 @rule(

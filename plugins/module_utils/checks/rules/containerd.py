@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...engine.containerd_config import (
+from ...containerd.config import (
     CRI_IMAGES_V3,
     CRI_V1,
     CRI_V2,
@@ -17,7 +17,7 @@ from ...engine.containerd_config import (
     NEWEST_VERSION,
     covers,
 )
-from ...engine.containerd_dropin import is_ours
+from ...containerd.dropin import is_ours
 from ...versions import at_least, parse
 from ..documents.containerd import ContainerdConfig
 from ..host import HostView

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 
-from ...engine.containerd_config import CRI_IMAGES_V3, CRI_TABLES
+from ...containerd.config import CRI_IMAGES_V3, CRI_TABLES
 from ..documents.containerd import ContainerdConfig
 from ..host import HostView
 from ..model import Hit, Needs, Severity

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ...engine.containerd_config import CRI_TABLES, REMOVED_SHIMS, RUNC_SHIM, Runtime
+from ...containerd.config import CRI_TABLES, REMOVED_SHIMS, RUNC_SHIM, Runtime
 from ...versions import at_least
 from ..documents.containerd import ContainerdConfig
 from ..host import HostView

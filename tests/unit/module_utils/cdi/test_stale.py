@@ -17,6 +17,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.cdi import host, st
 from ansible_collections.steadygpu.host.plugins.module_utils.cdi.named import named
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.cdi import parse_spec
 from ansible_collections.steadygpu.host.tests.unit.module_utils.cdi.fake_gpu_host import (
+    LIBRARIES,
     UUIDS,
     FakeHost,
     spec,
@@ -124,6 +125,18 @@ def test_F1_TK_02_a_major_of_an_earlier_boot(fake: FakeHost) -> None:  # noqa: N
     assert _reasons(fake, text) == [
         "it gives /dev/nvidia-uvm the major 507, and the kernel has 511"
     ]
+
+
+def test_tk_031_libraries_of_gl_that_it_leaves_out_are_told(fake: FakeHost) -> None:
+    beside = f"{LIBRARIES}/nvidia/current/libnvidia-eglcore.so.550.163.01"
+    fake.write(beside[1:], "")
+    fake.write(f"{LIBRARIES[1:]}/libnvidia-tls.so.535.1.1", "")
+    seen = host.read(PATH, named(spec()).files, None, str(fake.root))
+    text = stale.remarks(seen)[0]
+    for words in (beside, f"--library-search-path={LIBRARIES}/nvidia/current", "OpenGL"):
+        assert words in text
+    seen = host.read(PATH, (*named(spec()).files, beside), None, str(fake.root))
+    assert not any("OpenGL" in one for one in stale.remarks(seen))
 
 
 def test_a_node_of_another_major_is_told(fake: FakeHost) -> None:

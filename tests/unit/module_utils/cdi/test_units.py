@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.steadygpu.host.plugins.module_utils import boot_unit
 from ansible_collections.steadygpu.host.plugins.module_utils.cdi import env_file, units
 from ansible_collections.steadygpu.host.plugins.module_utils.cdi.units import Upkeep
 from ansible_collections.steadygpu.host.plugins.module_utils.heal import act, plan
@@ -67,6 +68,28 @@ def test_F1_RT_15_a_wrong_order_at_boot_is_found(tmp_path: Path) -> None:  # noq
     [step] = _plan(VENDOR, {}).steps
     assert "not ordered after nvidia-cdi-refresh.service" in step.seen
     assert "daemon-reload" not in " ".join(step.commands)
+
+
+def test_the_diff_has_units_and_drop_in(tmp_path: Path) -> None:
+    root = str(tmp_path)
+    ordered = _plan(VENDOR, {})
+    assert units.texts(ordered, root) == [(plan.DROP_IN, "", plan.DROP_IN_TEXT)]
+    found = _plan({name: UnitState() for name in VENDOR}, {})
+    service, path_unit = units.own_units(UPKEEP)
+    assert [(path, after) for path, _before, after in units.texts(found, root)] == [
+        (service.path, service.text),
+        (path_unit.path, path_unit.text),
+    ]
+    for unit in (service, path_unit):
+        boot_unit.install(unit, False, root)
+    assert units.texts(found, root) == []
+    away = units.plan_absent(UPKEEP, {}, {}, None)
+    assert units.texts(away, root) == [
+        (service.path, service.text, ""),
+        (path_unit.path, path_unit.text, ""),
+    ]
+    (tmp_path / service.path[1:]).write_text("# of somebody\n")
+    assert [path for path, _before, _after in units.texts(away, root)] == [path_unit.path]
 
 
 def test_an_order_that_would_be_a_cycle_is_only_told() -> None:
@@ -200,14 +223,6 @@ def test_without_systemd_it_says_that_nobody_does_it() -> None:
     found = _plan({}, {})
     assert (found.by, found.steps, found.install) == ("nobody", (), ())
     assert "no systemd" in found.warnings[0]
-
-
-def test_units_are_read_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "Id=nvidia-cdi-refresh.service\nLoadState=loaded\nAfter=basic.target a.service\n\nId=x\n"
-    monkeypatch.setattr(units, "run", lambda argv, deadline_s: Completed(argv, 0, text, ""))
-    found = units.read_units()
-    assert found[plan.REFRESH_SERVICE].after == {"basic.target", "a.service"}
-    assert found[plan.REFRESH_PATH].load_state == "not-found"
 
 
 def _number(text: str, key: str) -> int:

@@ -60,6 +60,7 @@ def test_a_bare_tree_gives_every_section_and_no_error(tmp_path: Path) -> None:
         "toolkit",
         "cdi",
         "packages",
+        "settings",
     }
     assert facts["docker"]["status"] == "absent"
     assert facts["docker"]["daemon_json"]["status"] == "absent"

@@ -178,6 +178,34 @@ def test_live_restore_that_the_unit_switches_off_keeps_nobody(
     assert lost == (() if kept else ("train",))
 
 
+# -- a daemon that cannot be asked ---------------------------------------------------------
+
+
+def test_the_cgroup_driver_of_a_stopped_daemon_is_that_of_its_flags(host: Host) -> None:
+    flags = {"--exec-opt": "native.cgroupdriver=cgroupfs"}
+    docker = host.docker(status="stopped", flags=flags)
+    assert host.run(docker, {"cgroup-parent": "/gpdb"}).applied == "not_running"
+    with pytest.raises(DaemonRefusedError, match=r"must end in \.slice"):
+        host.run(host.docker(status="stopped"), {"cgroup-parent": "/other"})
+
+
+# -- line ends ------------------------------------------------------------------------------
+
+
+def test_a_file_with_line_ends_of_windows_keeps_them(host: Host) -> None:
+    before = '{\r\n  "labels": ["a=1"],\r\n  "log-opts": {\r\n    "tag": "x"\r\n  }\r\n}\r\n'
+    path = Path(host.path)
+    path.write_bytes(before.encode())
+    docker = host.docker()
+    host.run(docker, {**CDI, "log-opts": {"max-size": "1m"}}, restart="always")
+    after = path.read_bytes().decode()
+    assert after.count("\n") == after.count("\r\n") == 10
+    assert json.loads(after)["features"] == {"cdi": True}
+    assert host.run(docker, {**CDI, "log-opts": {"max-size": "1m"}}).applied == "none"
+    host.run(docker, {}, present=False, restart="always")
+    assert path.read_bytes().decode() == before
+
+
 # -- containers that live on without their daemon ------------------------------------------
 
 

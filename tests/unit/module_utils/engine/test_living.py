@@ -11,39 +11,18 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.living import identities
-
-ID = "5f" * 32
-SOCKET = "/run/containerd/containerd.sock"
-
-
-def shim(
-    root: Path,
-    identity: str = ID,
-    namespace: str = "moby",
-    address: str = SOCKET,
-    init: str = "77",
-    bundle: bool = True,
-) -> None:
-    """A shim as process 70, and its bundle."""
-    place = f"run/containerd/io.containerd.runtime.v2.task/{namespace}/{identity}"
-    process = root / "proc/70"
-    process.mkdir(parents=True)
-    program = "/usr/bin/containerd-shim-runc-v2"
-    words = [program, "-namespace", namespace, "-id", identity, "-address", address, ""]
-    (process / "cmdline").write_text("\x00".join(words))
-    (process / "cwd").symlink_to("/" + place)
-    if bundle:
-        (root / place).mkdir(parents=True)
-    if bundle and init:
-        (root / place / "init.pid").write_text(init)
-
-
-def container(root: Path, group: str) -> None:
-    """Process 77 in a control group."""
-    (root / "proc/77").mkdir(parents=True)
-    (root / "proc/77/cmdline").write_text("train\x00")
-    (root / "proc/77/cgroup").write_text(f"0::{group}\n")
+from ansible_collections.steadygpu.host.plugins.module_utils.engine.living import (
+    identities,
+    lost_to,
+    names,
+    shims,
+)
+from ansible_collections.steadygpu.host.tests.unit.module_utils.engine.shim_process import (
+    ID,
+    SOCKET,
+    container,
+    shim,
+)
 
 
 @pytest.mark.parametrize("group", [f"/system.slice/docker-{ID}.scope", f"/docker/{ID}/below"])
@@ -104,3 +83,44 @@ def test_a_namespace_of_the_units_own(tmp_path: Path) -> None:
     shim(tmp_path, namespace="site")
     container(tmp_path, f"/docker/{ID}")
     assert identities({"--containerd-namespace": "site"}, str(tmp_path)) == [ID]
+
+
+def test_living_containers_of_every_containerd_have_names(tmp_path: Path) -> None:
+    shim(tmp_path, namespace="k8s.io", address="/run/k3s/containerd/containerd.sock")
+    assert names(str(tmp_path)) == []
+    container(tmp_path, f"/kubepods.slice/cri-containerd-{ID}.scope")
+    assert names(str(tmp_path)) == ["k8s.io/" + ID[:12]]
+
+
+def test_a_shim_of_any_name_is_known_by_its_flags(tmp_path: Path) -> None:
+    shim(tmp_path, program="/opt/kata/shim")
+    container(tmp_path, f"/docker/{ID}")
+    assert identities({}, str(tmp_path)) == [ID]
+    (tmp_path / "proc/70/cgroup").write_text("12:cpu:/a\n0::/system.slice/containerd.service\n")
+    (found,) = shims(str(tmp_path))
+    assert (found.pid, found.program, found.name) == (70, "shim", "moby/" + ID[:12])
+    assert found.groups == ("/a", "/system.slice/containerd.service")
+
+
+# As containerd 2.1.9 wrote it of a shim that it had started.
+NEWER = '{"version":3,"address":"unix:///run/containerd/s/5f","protocol":"ttrpc"}'
+
+
+@pytest.mark.parametrize(
+    ("bootstrap", "release", "ends"),
+    [
+        (NEWER, "1.7.24~ds1", True),
+        (NEWER, "2.1.9+ds1", False),
+        (NEWER, None, True),
+        (NEWER.replace("3", "2"), "1.7.24", False),
+        ("", "1.7.24", False),
+        ("unix:///run/containerd/s/5f", "1.7.24", False),
+    ],
+)
+def test_whom_an_older_containerd_ends(
+    tmp_path: Path, bootstrap: str, release: str | None, ends: bool
+) -> None:
+    shim(tmp_path, bootstrap=bootstrap)
+    assert lost_to(release, str(tmp_path)) == []
+    container(tmp_path, f"/docker/{ID}")
+    assert [one.container for one in lost_to(release, str(tmp_path))] == ([ID] if ends else [])

@@ -71,6 +71,7 @@ def test_a_running_engine_is_asked_only_for_what_is_not_on_the_disk(tmp_path: Pa
         ({"DockerRootDir": "/srv/a"}, {"--data-root": "/srv/b"}, '{"data-root": "/c"}', "/srv/a"),
         ({}, {"--data-root": "/srv/b"}, '{"data-root": "/c"}', "/srv/b"),
         ({}, {}, '{"data-root": "/c"}', "/c"),
+        ({}, {"--config-file": "/etc/none.json"}, '{"data-root": "/c"}', "/var/lib/docker"),
         ({}, {}, "{,}", "/var/lib/docker"),
         ({}, {}, None, "/var/lib/docker"),
     ],

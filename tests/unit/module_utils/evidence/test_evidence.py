@@ -196,6 +196,15 @@ def test_how_a_container_got_its_gpu(host, how):
     assert (described["name"], described["pid"], described["runtime"]) == ("job", 7, "runc")
 
 
+def test_a_runtime_is_judged_by_its_program():
+    container = inspected(Runtime="gpu")
+    container["Config"] = {"Env": ["NVIDIA_VISIBLE_DEVICES=all"]}
+    known = {"gpu": {"path": "/usr/bin/nvidia-container-runtime"}}
+    assert containers.describe(container, "runc", known)["gpus"] == "hook"
+    known = {"gpu": {"path": "/usr/bin/crun"}}
+    assert containers.describe(container, "runc", known)["gpus"] == "none"
+
+
 def test_all_evidence_of_this_machine_is_json_and_names_its_schema():
     evidence = gather.gather({})
     assert json.loads(json.dumps(evidence))["schema"] == gather.SCHEMA

@@ -380,14 +380,3 @@ def test_two_runs_do_not_heal_at_once(tmp_path: Path, monkeypatch: pytest.Monkey
     with healing._lock():
         with pytest.raises(healing.HealError, match="another steadygpu heal runs"):
             healing.heal(apply=True)
-
-
-def test_units_are_read_from_systemctl() -> None:
-    text = (
-        "Id=docker.service\nLoadState=loaded\nActiveState=active\nUnitFileState=enabled\n"
-        "After=network.target containerd.service\n\n"
-        "Id=nvidia-cdi-refresh.path\nLoadState=not-found\nActiveState=inactive\nAfter=\n"
-    )
-    units = sight.parse_units(text)
-    assert units["docker.service"].after == {"network.target", "containerd.service"}
-    assert not units["nvidia-cdi-refresh.path"].there

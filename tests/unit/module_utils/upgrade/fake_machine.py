@@ -50,6 +50,7 @@ class FakeMachine:
         self.kills: dict[str, int | None] = {}  # container, exit status
         self.renews: dict[str, int] = {}  # container, new process
         self.broken: str | None = None
+        self.ends_at_start = ""
         self.silent = 0
         self.useless = False
         self.finds: tuple[Container, ...] = ()  # by Docker, at its restart
@@ -83,6 +84,10 @@ class FakeMachine:
         if one.name in self.kills:
             return replace(one, running=False, pid=0)
         return replace(one, pid=self.renews.get(one.name, one.pid))
+
+    def why_not_start(self) -> str:
+        """As set."""
+        return self.ends_at_start
 
     def answers(self) -> str | None:
         """Silent as often as set."""

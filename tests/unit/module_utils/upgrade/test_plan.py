@@ -9,8 +9,15 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.steadygpu.host.plugins.module_utils.engine import containerd_config
-from ansible_collections.steadygpu.host.plugins.module_utils.upgrade import judge, offers, plan
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd import (
+    config as containerd_config,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.upgrade import (
+    judge,
+    judge_regressions,
+    offers,
+    plan,
+)
 from ansible_collections.steadygpu.host.plugins.module_utils.upgrade.model import (
     Container,
     Daemon,
@@ -248,6 +255,50 @@ def test_a_client_pinned_above_what_an_older_daemon_speaks() -> None:
     pinned = replace(JOB, api_pin="1.48")
     assert "api-ceiling-pinned" in blocking(host(containers=(pinned,)), DOWN)
     assert "api-ceiling-pinned" not in found(host(containers=(pinned,)), UP)
+
+
+@pytest.mark.parametrize(
+    ("case", "runc", "more", "row", "severity"),
+    [
+        ("RC-006", "1.3.3", {"in_lxc": True}, "runc-procfs-in-lxc", "warning"),
+        ("RC-006", "1.3.3", {}, "runc-procfs-in-lxc", None),
+        ("RC-007", "1.3.3", {}, "runc-tmpfs-mode", "info"),
+        ("RC-007", "1.3.4", {}, "runc-tmpfs-mode", None),
+        ("RC-008", "1.3.4", {}, "runc-exec-stuck", "warning"),
+        ("RC-008", "1.3.6+ds1-1", {}, "runc-exec-stuck", None),
+        ("RC-010", "1.4.0", {}, "runc-pids-limit-zero", "info"),
+    ],
+)
+def test_rc_006_007_008_010_what_the_other_runc_breaks_is_in_the_plan(
+    case: str, runc: str, more: dict[str, Any], row: str, severity: str | None
+) -> None:
+    way = Move({"runc": "1.1.15"}, {"runc": runc})
+    items = {one.id: one for one in judge_regressions.regressions(host(**more), way, {})}
+    assert (items[row].severity if row in items else None) == severity, case
+    back = Move({"runc": runc}, {"runc": "1.1.15"})
+    here = host(installed={}, **more)
+    assert row not in {one.id for one in judge_regressions.regressions(here, back, {})}
+
+
+@pytest.mark.parametrize("value", ["0", "false", "F", "FALSE"])
+def test_live_restore_that_the_unit_switches_off_is_off(value: str) -> None:
+    told = {"LiveRestoreEnabled": True}
+    assert not host(info=told, config={}, flags={"--live-restore": value}).live_restore
+    assert host(info=told, config={}, flags={"--live-restore": "true"}).live_restore
+
+
+def test_a_container_that_the_newer_containerd_started_blocks_the_way_down() -> None:
+    unit, program = "containerd.service", "containerd-shim-runc-v2"
+    old = Shim(unit, program, "moby", JOB.id)
+    newer = Shim(unit, program, "moby", "ab" * 32, 3)
+    pod = Shim(unit, program, "k8s.io", "cd" * 32, 3)
+    ended = Shim(unit, program, "moby", "", 3)
+    later = Container("ab" * 32, "later", running=True, pid=9)
+    seen = host(containers=(JOB, later), shims=(old, newer, pod, ended))
+    item = found(seen, DOWN)["shim-newer"]
+    assert (item.severity, item.seen) == ("error", "it would end: later, k8s.io/cdcdcdcdcdcd")
+    assert "shim-newer" not in found(seen, UP)
+    assert "shim-newer" not in found(host(shims=(old, ended)), DOWN)
 
 
 def test_images_in_containerd_are_not_lost_on_the_way_down() -> None:

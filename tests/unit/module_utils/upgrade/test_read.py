@@ -52,7 +52,7 @@ def test_shims_by_the_unit_that_they_live_in(tmp_path: Path) -> None:
         (proc / "cmdline").write_text(argv)
         (proc / "cgroup").write_text(f"0::{group}\n")
     assert read.shims(str(tmp_path)) == (
-        Shim("containerd.service", "containerd-shim-runc-v2"),
+        Shim("containerd.service", "containerd-shim-runc-v2", "moby"),
         Shim("docker.service", "containerd-shim"),
     )
 
@@ -71,9 +71,11 @@ def listed(**more: object) -> dict[str, object]:
 
 
 def test_how_a_container_got_its_gpu() -> None:
+    known = {"gpu": {"path": "/opt/nvidia-container-runtime"}, "runc": {"path": "runc"}}
+
     def gpus(host: dict[str, object], environment: list[str] | None = None) -> str:
         inspected = {"HostConfig": host, "Config": {"Env": environment}, "State": {"Pid": 7}}
-        container = describe.of_inspection(describe.of_list(listed()), inspected, "runc")
+        container = describe.of_inspection(describe.of_list(listed()), inspected, "runc", known)
         assert container.looked_into
         assert container.pid == 7
         return container.gpus
@@ -82,6 +84,7 @@ def test_how_a_container_got_its_gpu() -> None:
     assert gpus({"DeviceRequests": [{"Driver": "", "Capabilities": [["gpu"]]}]}) == "--gpus"
     asked = ["NVIDIA_VISIBLE_DEVICES=all"]
     assert gpus({"Runtime": "nvidia"}, asked) == "runtime"
+    assert gpus({"Runtime": "gpu"}, asked) == "runtime"
     assert gpus({"Runtime": "nvidia"}, ["NVIDIA_VISIBLE_DEVICES=void"]) == ""
     assert gpus({"Runtime": "runc"}, asked) == ""
     assert gpus({"Devices": [{"PathOnHost": "/dev/nvidia0"}]}) == "--device"

@@ -8,7 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.steadygpu.host.plugins.module_utils.upgrade.model import Daemon
+from ansible_collections.steadygpu.host.plugins.module_utils.upgrade.model import (
+    Container,
+    Daemon,
+    Host,
+    Shim,
+)
 from ansible_collections.steadygpu.host.plugins.module_utils.upgrade.switch import (
     SwitchFailedError,
     SwitchRefusedError,
@@ -17,6 +22,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.upgrade.switch impo
 )
 from ansible_collections.steadygpu.host.tests.unit.module_utils.upgrade.fake_machine import (
     FakeMachine,
+    old,
     upgraded,
 )
 from ansible_collections.steadygpu.host.tests.unit.module_utils.upgrade.upgrade_hosts import (
@@ -153,6 +159,77 @@ def test_a_stopped_docker_stays_stopped_unless_told() -> None:
     machine = FakeMachine(stopped)
     assert carry_out(Wish(), machine).restarted == ()
     assert carry_out(Wish(start=True), machine).restarted == ("docker.service",)
+    machine = FakeMachine(stopped)
+    machine.ends_at_start = "its start would end train"
+    with pytest.raises(SwitchRefusedError, match=r"docker\.service not started: .* end train"):
+        carry_out(Wish(start=True), machine)
+    assert machine.restarts == []
+
+
+LATER = Container("ab" * 32, "later", running=True, pid=4712, gpus="cdi", runtime="runc")
+
+
+def downgraded() -> Host:
+    """As after the packages of the former release, with a job that the newer one has started."""
+    return replace(
+        upgraded(),
+        containers=(JOB, LATER),
+        containerd=old(90, "2.1.9+ds1", "1.7.24~ds1"),
+        docker=old(100, "28.5.2+dfsg4", "26.1.5+dfsg1"),
+        flags={"--containerd": "/run/containerd/containerd.sock"},
+        shims=(Shim("containerd.service", "containerd-shim-runc-v2", "moby", LATER.id, 3),),
+    )
+
+
+def test_whom_the_older_containerd_would_end_is_named_before_the_first_restart() -> None:
+    machine = FakeMachine(downgraded())
+    with pytest.raises(SwitchRefusedError, match=r"shim-newer(.|\n)*would end: later"):
+        carry_out(Wish(), machine)
+    assert machine.restarts == []
+    # Once it was too late, nothing is saved by not starting Docker.
+    machine = FakeMachine(
+        replace(downgraded(), containerd=replace(old(91, "1.7.24", "1.7.24"), stale=False))
+    )
+    assert carry_out(Wish(), machine).restarted == ("docker.service",)
+
+
+def test_who_was_given_up_may_end_and_the_others_live() -> None:
+    machine = FakeMachine(downgraded())
+    machine.kills = {"later": 255}
+    outcome = carry_out(
+        Wish(accept=frozenset({"shim-newer"}), containers={"trainer": 4711, "later": 4712}), machine
+    )
+    assert (outcome.kept, outcome.lost) == ({"trainer": 4711}, ("later",))
+    assert outcome.warnings == ("container later was to end, as was accepted (shim-newer)",)
+
+
+class KilledError(Exception):
+    """The module died here."""
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("unit", BOTH)
+def test_a_switch_that_was_killed_at_a_restart_is_finished_by_the_next_run(
+    monkeypatch: pytest.MonkeyPatch, unit: str, after: bool
+) -> None:
+    machine = FakeMachine(upgraded())
+    whole = machine.restart
+
+    def killed(name: str) -> None:
+        if name != unit or after:
+            whole(name)
+        if name == unit:
+            raise KilledError
+
+    monkeypatch.setattr(machine, "restart", killed)
+    with pytest.raises(KilledError):
+        carry_out(Wish(), machine)
+    monkeypatch.setattr(machine, "restart", whole)
+    outcome = carry_out(Wish(), machine)
+    # Nobody is restarted twice, and the job has lived through it.
+    assert machine.restarts == list(BOTH)
+    assert outcome.kept == {"trainer": 4711}
+    assert carry_out(Wish(), machine).restarted == ()
 
 
 # -- between the plan and the switch -------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_config import (
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.config import (
     covers,
     load,
 )

@@ -11,10 +11,10 @@ containerd 2.
 from __future__ import annotations
 
 from ..trees.node import Node
-from .containerd_config import CRI_TABLES, REMOVED_SHIMS, Config, ConfigFile
-from .containerd_dump import Dump
-from .containerd_names import named
-from .containerd_trial import Files
+from .config import CRI_TABLES, REMOVED_SHIMS, Config, ConfigFile
+from .dump import Dump
+from .names import named
+from .trial import Files
 
 _CRI_NAMES = frozenset(("cri", "io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri"))
 

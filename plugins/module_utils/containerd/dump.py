@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..trees.leaves import Path, flatten
-from .containerd_names import ADDED_UP, Leaves, named
+from .names import ADDED_UP, Leaves, named
 
 # What the files are called differs between a trial and the host, and is no setting.
 _ASIDE = ("imports", "version")

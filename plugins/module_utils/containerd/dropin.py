@@ -23,8 +23,8 @@ from ..trees import toml_edit
 from ..trees.leaves import Path, flatten
 from ..trees.toml_write import path_text, value_text
 from ..versions import at_least
-from .containerd_config import Config, ConfigFile, covers
-from .containerd_names import Leaves, named, nested, show_path, to_v3
+from .config import Config, ConfigFile, covers
+from .names import Leaves, named, nested, show_path, to_v3
 
 # The later a name sorts, the later it is read.
 _NAMES = ("steadygpu.toml", "zz-steadygpu.toml")

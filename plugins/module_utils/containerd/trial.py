@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from ..trees import toml_edit
 from ..trees.node import TreeError
 from ..trees.toml_tree import parse
-from .containerd_config import Config, covers, load
-from .containerd_dropin import is_ours
-from .containerd_dump import Dump, read_dump
-from .containerd_tool import DumpError, Tool, listed, text_of
+from .config import Config, covers, load
+from .dropin import is_ours
+from .dump import Dump, read_dump
+from .tool import DumpError, Tool, listed, text_of
 
 
 class FilesError(Exception):

@@ -18,10 +18,10 @@ from ..process import find_program
 from ..secrets import by_key
 from ..trees.leaves import Path
 from ..trees.toml_edit import TomlTextError, raw
-from .containerd_aim import Aim, Aiming, FileChange
-from .containerd_dump import Dump, compare
-from .containerd_judge import judge
-from .containerd_names import (
+from .aim import Aim, Aiming, FileChange
+from .dump import Dump, compare
+from .judge import judge
+from .names import (
     NRI,
     Asked,
     SettingsError,
@@ -32,12 +32,12 @@ from .containerd_names import (
     show_path,
     to_v3,
 )
-from .containerd_record import RECORD_PATH, Record, RecordError, digest, load_record
-from .containerd_refusals import ContainerdRefusedError, refuse_keepers
-from .containerd_restart import reasons_against
-from .containerd_shims import pods_with
-from .containerd_tool import UNIT, ContainerdState, DumpError, Tool, text_of
-from .containerd_trial import FilesError, read_files
+from .record import RECORD_PATH, Record, RecordError, digest, load_record
+from .refusals import ContainerdRefusedError, refuse_keepers
+from .restart import reasons_against
+from .shims import pods_with
+from .tool import UNIT, ContainerdState, DumpError, Tool, text_of
+from .trial import FilesError, read_files
 
 _NRI_SOCKET = "/var/run/nri/nri.sock"
 _COLD = "containerd reads its configuration at its start only"

@@ -12,21 +12,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.steadygpu.host.plugins.module_utils.engine import (
-    containerd_shims,
-    containerd_tool,
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd import (
+    shims as containerd_shims,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_dropin import (
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd import (
+    tool as containerd_tool,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.dropin import (
     Content,
     render,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_names import (
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.names import (
     Asked,
     settings,
     to_v2,
     to_v3,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_record import (
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.record import (
     Record,
     RecordError,
     dump_record,

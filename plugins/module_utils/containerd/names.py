@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..trees.leaves import Path, flatten
-from .containerd_config import CRI_IMAGES_V3, CRI_V2, CRI_V3, REMOVED_SHIMS, RUNC_SHIM
+from .config import CRI_IMAGES_V3, CRI_V2, CRI_V3, REMOVED_SHIMS, RUNC_SHIM
 
 NRI = "io.containerd.nri.v1.nri"
 

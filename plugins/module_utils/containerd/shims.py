@@ -19,18 +19,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..atomic import read_text
-
-_PROGRAM = "containerd-shim"
+from ..engine import living
 
 
 @dataclass(frozen=True)
 class Shim:
-    """One shim; ``in_unit``: it is in the control group of containerd's unit."""
+    """One shim; ``in_unit``: it is in the control group of containerd's unit.
+
+    ``version`` as in :class:`..engine.living.Shim`.
+    """
 
     pid: int
     namespace: str
     container: str
     in_unit: bool
+    version: int = 2
 
     @property
     def name(self) -> str:
@@ -40,28 +43,17 @@ class Shim:
 
 def shims_of(address: str, control_group: str, root: str = "/") -> tuple[Shim, ...]:
     """The shims of the containerd that listens at ``address``, by process id."""
-    return tuple(sorted(_shims(address, control_group, root), key=lambda shim: shim.pid))
-
-
-def _shims(address: str, control_group: str, root: str) -> Iterator[Shim]:
-    for entry in os.listdir(os.path.join(root, "proc")):
-        if not entry.isdecimal():
-            continue
-        base = os.path.join(root, "proc", entry)
-        words = _read(os.path.join(base, "cmdline")).split("\x00")
-        if not os.path.basename(words[0]).startswith(_PROGRAM):
-            continue
-        flags = dict(zip(words[1:], words[2:]))
-        if _same_socket(flags.get("-address", address), address):
-            inside = any(
-                _below(line.rpartition(":")[2], control_group)
-                for line in _read(os.path.join(base, "cgroup")).splitlines()
-            )
-            yield Shim(int(entry), flags.get("-namespace", "?"), flags.get("-id", "?"), inside)
-
-
-def _same_socket(one: str, other: str) -> bool:
-    return one.replace("/var/run/", "/run/") == other.replace("/var/run/", "/run/")
+    return tuple(
+        Shim(
+            shim.pid,
+            shim.namespace or "?",
+            shim.container or "?",
+            any(_below(group, control_group) for group in shim.groups),
+            shim.version,
+        )
+        for shim in living.shims(root)
+        if living.plain(shim.address or address) == living.plain(address)
+    )
 
 
 def _below(group: str, unit: str) -> bool:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from .containerd_tool import UNIT, ContainerdState
+from .tool import UNIT, ContainerdState
 
 
 class ContainerdRefusedError(Exception):

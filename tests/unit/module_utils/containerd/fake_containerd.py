@@ -18,17 +18,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_apply import (
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.apply import (
     Outcome,
     carry_out,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_names import Asked
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_plan import (
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.names import Asked
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.plan import (
     Plan,
     Wish,
     make_plan,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_tool import (
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.tool import (
     ContainerdState,
     DumpError,
 )

@@ -4,20 +4,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_apply import (
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.apply import (
     ContainerdFailedError,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_names import Asked
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_refusals import (
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.names import Asked
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.refusals import (
     ContainerdRefusedError,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_shims import Shim
-from ansible_collections.steadygpu.host.tests.unit.module_utils.engine.fake_containerd import (
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.restart import (
+    reasons_against,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.shims import Shim
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.tool import ContainerdState
+from ansible_collections.steadygpu.host.tests.unit.module_utils.containerd.fake_containerd import (
     CRI2,
     CRI3,
     CRUN,
@@ -63,6 +68,20 @@ def test_a_restart_that_costs_somebody_is_refused_before_anything_is_written(
     assert (containerd.texts(), containerd.done) == (before, [])
     containerd.run(CRUN, restart="always")
     assert containerd.done == ["restart"]
+
+
+def test_a_restart_into_an_older_containerd_that_ends_newer_shims_is_refused(
+    tmp_path: Path,
+) -> None:
+    newer = replace(TRAIN, version=3)
+    host = FakeContainerd(tmp_path, OLD)
+    host.write("config.toml", STOCK)
+    host.has = {"shims": (newer,)}
+    with pytest.raises(ContainerdRefusedError, match=r"shims of a newer one.*moby/0123456789ab"):
+        host.run(CRUN)
+    assert host.done == []
+    state = ContainerdState("running", release=NEW, kill_mode="process", shims=(newer,))
+    assert reasons_against(state, ()) == []
 
 
 @pytest.mark.parametrize(

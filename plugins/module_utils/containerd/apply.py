@@ -20,13 +20,13 @@ from ..atomic import read_text
 from ..process import CommandMissingError
 from ..secrets import by_key
 from ..units import UnitError
-from .containerd_dump import compare
-from .containerd_names import show_path
-from .containerd_plan import Plan
-from .containerd_record import RECORD_PATH, Record, dump_record
-from .containerd_restart import reasons_against
-from .containerd_tool import UNIT, DumpError, Tool, await_true
-from .containerd_trial import parsed
+from .dump import compare
+from .names import show_path
+from .plan import Plan
+from .record import RECORD_PATH, Record, dump_record
+from .restart import reasons_against
+from .tool import UNIT, DumpError, Tool, await_true
+from .trial import parsed
 
 
 class ContainerdFailedError(Exception):

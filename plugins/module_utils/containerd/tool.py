@@ -17,14 +17,14 @@ from typing import Callable, Protocol
 
 from .. import units
 from ..atomic import read_text
+from ..engine import daemon_json
+from ..engine.containerd import parse_version
+from ..engine.docker_api import DEFAULT_SOCKET, DockerClient, EngineError, EngineUnreachableError
+from ..engine.json_text import JsonTextError
+from ..engine.services import Service, process_start, read_services
 from ..process import CommandMissingError, find_program, run
-from . import daemon_json
-from .containerd import parse_version
-from .containerd_config import CONFIG_PATH
-from .containerd_shims import Shim, shims_of
-from .docker_api import DEFAULT_SOCKET, DockerClient, EngineError, EngineUnreachableError
-from .json_text import JsonTextError
-from .services import Service, process_start, read_services
+from .config import CONFIG_PATH
+from .shims import Shim, shims_of
 
 UNIT = "containerd.service"
 SOCKET = "/run/containerd/containerd.sock"

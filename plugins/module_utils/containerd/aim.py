@@ -17,7 +17,7 @@ from .. import vouched
 from ..secrets import by_key, redact
 from ..trees.leaves import Path
 from ..trees.toml_edit import parse
-from .containerd_dropin import (
+from .dropin import (
     Place,
     content,
     is_ours,
@@ -28,13 +28,13 @@ from .containerd_dropin import (
     with_import,
     without_import,
 )
-from .containerd_dump import Difference, Dump, compare
-from .containerd_judge import cri_off, undefined_default
-from .containerd_names import ADDED_UP, Leaves, is_cri, show_path
-from .containerd_record import Record, digest
-from .containerd_refusals import ContainerdRefusedError
-from .containerd_tool import ContainerdState, DumpError, Tool, text_of
-from .containerd_trial import Files, FilesError, dump_of, parsed, read_files
+from .dump import Difference, Dump, compare
+from .judge import cri_off, undefined_default
+from .names import ADDED_UP, Leaves, is_cri, show_path
+from .record import Record, digest
+from .refusals import ContainerdRefusedError
+from .tool import ContainerdState, DumpError, Tool, text_of
+from .trial import Files, FilesError, dump_of, parsed, read_files
 
 # So often a trial may show that something is lost before it is given up.
 _ROUNDS = 3

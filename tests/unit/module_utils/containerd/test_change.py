@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_names import Asked
-from ansible_collections.steadygpu.host.plugins.module_utils.engine.containerd_refusals import (
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.names import Asked
+from ansible_collections.steadygpu.host.plugins.module_utils.containerd.refusals import (
     ContainerdRefusedError,
 )
-from ansible_collections.steadygpu.host.tests.unit.module_utils.engine.fake_containerd import (
+from ansible_collections.steadygpu.host.tests.unit.module_utils.containerd.fake_containerd import (
     CRI2,
     CRI3,
     CRUN,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..engine.living import speaks
 from ..trees.leaves import Path
-from .containerd_names import show_path
-from .containerd_tool import UNIT, ContainerdState
+from .names import show_path
+from .tool import UNIT, ContainerdState
 
 # What systemd leaves alone when it stops a unit.
 _KEEPS_SHIMS = ("process", "none")
@@ -49,6 +50,13 @@ def reasons_against(state: ContainerdState, changed: Iterable[Path]) -> list[str
         reasons.append(
             f"a stop of {UNIT} runs {listed}, which may end {_containers(inside)}. Take ExecStop "
             "out of the unit"
+        )
+    newer = [shim.name for shim in state.shims if shim.version > speaks(state.release)]
+    if newer:
+        reasons.append(
+            f"the installed containerd {state.release} does not understand the shims of a newer "
+            f"one, and ends {_containers(newer)} when it starts. Install the release that runs, or "
+            "stop these first"
         )
     if "docker.service" in state.along:
         reasons.extend(_docker(state))
