@@ -52,6 +52,7 @@ class CallbackModule(CallbackBase):
             report.facts = dict(facts)
         self._note_changes(report, result.task.get_name(), answer)
         report.checks += answer.get("checks") or []
+        self._note_settings(report, answer)
         # Roles used alone open one window after the other: the first goes back the whole way.
         if answer.get("opened") and report.base is None:
             report.base = str(answer.get("checkpoint"))
@@ -60,12 +61,21 @@ class CallbackModule(CallbackBase):
         """Keep the checks and the message; a rescue that fails later says it better."""
         report, answer = self._report(result), result.result
         report.checks += answer.get("checks") or []
+        self._note_settings(report, answer)
         if not ignore_errors:
             report.failure = "{}: {}".format(result.task.get_name(), answer.get("msg"))
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
         """Keep the reason."""
         self._report(result).failure = "unreachable: {}".format(result.result.get("msg"))
+
+    @staticmethod
+    def _note_settings(report: HostReport, answer: dict[str, Any]) -> None:
+        """What was read back last counts; a module tells of its own, verify of all."""
+        for item in answer.get("results") or [answer]:
+            for setting in item.get("settings") or []:
+                where = (setting.get("name"), setting.get("source"))
+                report.settings[" ".join(map(str, where))] = setting
 
     @staticmethod
     def _note_changes(report: HostReport, task: str, answer: dict[str, Any]) -> None:

@@ -20,6 +20,16 @@ _PIECE = 256 << 10
 def read_text(path: str) -> str | None:
     """The content of a UTF-8 text file, or None when there is no such file.
 
+    As a file that is opened as text, with line ends of all systems. Raises OSError as
+    :func:`read_exact` does.
+    """
+    text = read_exact(path)
+    return None if text is None else text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_exact(path: str) -> str | None:
+    """As :func:`read_text`, with the line ends as they are, for who writes the file again.
+
     Bytes that are not UTF-8 are replaced: a broken file must be shown, not crashed on. Raises
     OSError for what is no regular file, is longer than 64 MiB, or would have to be waited for.
     """
@@ -39,8 +49,7 @@ def read_text(path: str) -> str | None:
             data += piece
             if len(data) > _LONGEST:
                 raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
-    # As a file that is opened as text, with line ends of all systems.
-    return data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    return data.decode("utf-8", "replace")
 
 
 def fsync_directory(path: str) -> None:

@@ -90,6 +90,11 @@ def remove(unit: BootUnit, check_mode: bool, root: str = "/") -> list[str]:
     return actions
 
 
+def is_ours(unit: BootUnit, root: str = "/") -> bool:
+    """Is it there, and not somebody else's? Raises OSError."""
+    return os.path.lexists(_below(root, unit.path)) and not _is_foreign(unit, root)
+
+
 def _is_foreign(unit: BootUnit, root: str) -> bool:
     path = _below(root, unit.path)
     # A link is a mask (to /dev/null) or an administrator's own; writing would go through it.

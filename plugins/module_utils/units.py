@@ -36,6 +36,20 @@ def show(unit: str, properties: Sequence[str]) -> dict[str, str]:
     return dict(pairs)
 
 
+def file_states(names: Sequence[str], deadline_s: float = 30.0) -> dict[str, str]:
+    """``enabled``, ``disabled`` … of units that exist, by their links; {} when it cannot be told.
+
+    What :func:`show` says of that is as old as systemd's last daemon-reload.
+    """
+    if not names:
+        return {}
+    try:
+        said = run(["systemctl", "is-enabled", *names], deadline_s).stdout.split()
+    except CommandMissingError:
+        return {}
+    return dict(zip(names, said)) if len(said) == len(names) else {}
+
+
 def _systemctl(argv: list[str], deadline_s: float) -> Completed:
     done = run(["systemctl", *argv], deadline_s=deadline_s)
     if not done.ok:

@@ -119,6 +119,12 @@ ansible_facts:
           description: Installed packages of those asked for, with version and hold.
           type: dict
           sample: {manager: dpkg, installed: {runc: {version: 1.1.15+ds1-2, held: false}}}
+        settings:
+          description:
+            - Who keeps settings on this host, as C(owners). These are roles of this collection by
+              their short names. What they keep is read by M(steadygpu.host.host_settings_info).
+          type: dict
+          sample: {owners: [numa, slices]}
 """
 
 from ansible.module_utils.basic import AnsibleModule

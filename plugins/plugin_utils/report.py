@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,14 +21,16 @@ class HostReport:
     """What was seen of one host while the playbook ran.
 
     ``facts`` is the newest ``gpu_host``; ``changes`` are the lines of what was done;
-    ``checks`` come from gpu_verify; ``failure`` is the message of the task that failed;
-    ``base`` is the checkpoint from before the changes.
+    ``checks`` come from gpu_verify; ``settings`` are those read back, by name and path;
+    ``failure`` is the message of the task that failed; ``base`` is the checkpoint from before the
+    changes.
     """
 
     name: str
     facts: dict[str, Any] = field(default_factory=dict)
     changes: list[str] = field(default_factory=list)
     checks: list[Mapping[str, Any]] = field(default_factory=list)
+    settings: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     failure: str | None = None
     base: str | None = None
 
@@ -48,10 +50,43 @@ def render(report: HostReport, check_mode: bool = False) -> list[str]:
     lines += _labelled("would" if check_mode else "changed", "", report.changes or ["nothing"])
     if report.checks:
         lines += _labelled("verified", "", [_check(check) for check in report.checks])
+    lines += settings_table(list(report.settings.values()))
     if report.base and report.changes and not report.failure and not check_mode:
         lines += _labelled("undo", f"playbooks/rollback.yml -e rollback_to={report.base}")
     if report.failure:
         lines += _labelled("failed", "", report.failure.strip().splitlines())
+    return lines
+
+
+def settings_table(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Wanted and effective value of each setting, one a line; below, why some are not effective.
+
+    Settings with the same reason share it.
+    """
+    if not settings:
+        return []
+    counts = Counter(str(setting["verdict"]) for setting in settings)
+    told = ", ".join(f"{number} {verdict}" for verdict, number in sorted(counts.items()))
+    lines = _labelled("settings", told)
+    rows = [["setting", "wanted", "effective", ""]]
+    reasons: dict[str, dict[str, None]] = {}
+    for setting in settings:
+        good = setting["verdict"] == "effective"
+        state = "" if good else str(setting["verdict"])
+        name = str(setting["name"])
+        rows.append([name, str(setting["wanted"]), _or_dash(setting.get("effective")), state])
+        if not good:
+            reasons.setdefault(str(setting.get("reason") or ""), {})[name] = None
+    # One for each CPU, say: equal rows are told once.
+    lines += _columns(list({tuple(row): row for row in rows}.values()))
+    for reason, names in reasons.items():
+        lines += textwrap.wrap(
+            f"{', '.join(names)}: {reason}",
+            _WIDTH,
+            initial_indent=" " * 6,
+            subsequent_indent=" " * 8,
+            break_long_words=False,
+        )
     return lines
 
 
@@ -66,11 +101,13 @@ def gpu_table(gpu: Mapping[str, Any]) -> list[str]:
     header += [str(device["index"]) for device in devices] if gpu.get("links") else []
     rows = [header]
     rows += [[*_device(device), *map(_or_dash, row)] for device, row in zip(devices, links)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
-    for row in rows:
-        cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths))
-        lines.append(("      " + cells).rstrip())
-    return lines
+    return lines + _columns(rows)
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    cells = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths)) for row in rows)
+    return [("      " + line).rstrip() for line in cells]
 
 
 def _device(device: Mapping[str, Any]) -> list[str]:

@@ -224,7 +224,7 @@ def _toolkit(facts: Facts, wishes: Wishes) -> Iterator[Finding]:
 
 
 _DRIVER_FIX = {
-    "absent": "install the NVIDIA driver, or set preflight_require_gpu: false",
+    "absent": "install the driver (driver_mode: install), or set preflight_require_gpu: false",
     "not_loaded": "modprobe nvidia; if that fails look at dmesg (Secure Boot, kernel headers)",
     "mismatch": "reboot, or unload and reload the module: the library was upgraded under it",
     "unresponsive": "look for Xid errors in dmesg; a GPU may have fallen off the bus",

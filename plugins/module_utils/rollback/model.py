@@ -74,7 +74,10 @@ class UnitState:
 
 @dataclass(frozen=True)
 class PackageState:
-    """An installed package; what is not installed is not named."""
+    """An installed package; what is not installed is not named.
+
+    ``version`` is "" for one that a package manager which was killed has left half done.
+    """
 
     version: str
     held: bool

@@ -65,7 +65,15 @@ AREAS: tuple[Area, ...] = (
         "/etc/cdi/steadygpu-*",
     ),
     *_areas("own", "sysctl", "/etc/sysctl.d/*steadygpu*.conf"),
-    *_areas("own", "boot", "/etc/modprobe.d/*steadygpu*", "/etc/modules-load.d/*steadygpu*"),
+    *_areas(
+        "own",
+        "boot",
+        "/etc/modprobe.d/*steadygpu*",
+        "/etc/modules-load.d/*steadygpu*",
+        "/etc/default/grub.d/*steadygpu*.cfg",
+    ),
+    # What they set live comes back with the records in /var/lib/steadygpu/owned.
+    *_areas("own", "", "/etc/udev/rules.d/*steadygpu*", "/etc/tmpfiles.d/*steadygpu*.conf"),
     # In whatever directory below it containerd imports; conf.d and config.d are not the only ones.
     *_areas("own", "", "/etc/containerd/*/*steadygpu.toml", "/etc/containerd/*/*/*steadygpu.toml"),
     # The engine's own files: our keys are merged into what others wrote.
@@ -96,6 +104,9 @@ AREAS: tuple[Area, ...] = (
         *(f"{_UNITS}/{unit}.d/*.conf" for unit in _ENGINE_UNITS),
     ),
     *_areas("shared", "sysctl", "/etc/sysctl.d/*.conf", "/etc/sysctl.conf"),
+    # Read by kernel-install when the next kernel comes, and by irqbalance when it starts.
+    *_areas("shared", "boot", "/etc/kernel/cmdline"),
+    *_areas("shared", "", "/etc/default/irqbalance", "/etc/sysconfig/irqbalance"),
     # Entries in them may contradict ours, and are then switched off where they stand.
     *_areas("shared", "", "/etc/apt/sources.list", "/etc/apt/sources.list.d/*"),
     # Holds on RHEL; on Debian they are in the package database.
@@ -109,7 +120,6 @@ AREAS: tuple[Area, ...] = (
         "/etc/modules-load.d/*.conf",
         "/etc/default/grub",
         "/etc/default/grub.d/*.cfg",
-        "/etc/kernel/cmdline",
     ),
     # Credentials of registries and package sources.
     *_areas(
@@ -143,14 +153,21 @@ _STANDARD = frozenset(
         "/etc/apt/sources.list.d",
         "/etc/containerd/*",
         "/etc/containerd/*/*",
+        "/etc/default",
+        "/etc/default/grub.d",
         "/etc/dnf",
         "/etc/dnf/plugins",
+        "/etc/kernel",
         "/etc/modprobe.d",
         "/etc/modules-load.d",
+        "/etc/sysconfig",
         "/etc/sysctl.d",
         "/etc/systemd",
         "/etc/systemd/system",
         "/etc/systemd/system/multi-user.target.wants",
+        "/etc/tmpfiles.d",
+        "/etc/udev",
+        "/etc/udev/rules.d",
         "/etc/yum.repos.d",
         "/run",
         "/var",

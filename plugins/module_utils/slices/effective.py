@@ -27,7 +27,7 @@ class Machine:
     ``memory_bytes`` and ``swap_bytes`` are totals; ``tasks_max`` is the smaller of
     pid_max and threads-max; ``page_bytes`` is the grain of memory limits; ``devices``
     maps a path of the settings to ``MAJOR:MINOR`` of the whole disk behind it; ``io_cost``
-    and ``bfq`` say whether any disk heeds IO weights.
+    and ``bfq`` say whether any disk heeds IO weights, ``heedless`` which disks do not.
     """
 
     memory_bytes: int
@@ -37,13 +37,15 @@ class Machine:
     devices: Mapping[str, str]
     io_cost: bool
     bfq: bool
+    heedless: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Reading:
     """One property as the kernel has it: ``seen`` and ``wanted`` in the unit's spelling.
 
-    ``hint`` names the likely reason when the two differ.
+    ``hint`` names the likely reason when the two differ. ``file`` is the cgroup file that was
+    read, where it is another than in :data:`FILES`; ``idle`` is why the value does nothing.
     """
 
     key: str
@@ -51,6 +53,8 @@ class Reading:
     wanted: str
     ok: bool
     hint: str = ""
+    file: str = ""
+    idle: str = ""
 
 
 # The file that holds a property in the slice's cgroup directory.
@@ -74,8 +78,9 @@ FILES: Mapping[str, str] = {
     "IOWriteIOPSMax": "io.max",
     "IODeviceLatencyTargetSec": "io.latency",
 }
-# Read as well, for the judgement of an idle weight.
-EXTRA_FILES = ("cpu.idle",)
+_BFQ_FILE = "io.bfq.weight"
+# Read as well, for the judgement of an idle weight and of weights that bfq heeds.
+EXTRA_FILES = ("cpu.idle", _BFQ_FILE)
 
 _WEIGHTS = ("IOWeight", "IODeviceWeight")
 
@@ -93,7 +98,19 @@ def inert(settings: Mapping[str, Setting], machine: Machine) -> str | None:
     return (
         "{} has no effect on this host now: no disk has iocost enabled (io.cost.qos in the "
         "root cgroup) or the bfq scheduler (/sys/block/*/queue/scheduler). Limits such as "
-        "IOReadBandwidthMax work without either.".format(" and ".join(named))
+        "IOReadBandwidthMax work without either. The role io gives disks one of the two.".format(
+            " and ".join(named)
+        )
+    )
+
+
+def inert_in_part(settings: Mapping[str, Setting], machine: Machine) -> str | None:
+    """On which disks IO weights do nothing while others heed them, or None."""
+    named = [key for key in _WEIGHTS if key in settings]
+    if not named or not machine.heedless or not (machine.io_cost or machine.bfq):
+        return None
+    return "{} has no effect on {}: neither iocost nor bfq is in use there.".format(
+        " and ".join(named), ", ".join(machine.heedless)
     )
 
 
@@ -102,10 +119,15 @@ def _reading(setting: Setting, files: Files, machine: Machine) -> Reading:
     text = files.get(FILES[setting.key])
     if setting.value == IDLE:
         text = files.get("cpu.idle")
+    if setting.key in _WEIGHTS and machine.bfq and not machine.io_cost:
+        by_bfq = _bfq_reading(setting, files.get(_BFQ_FILE), wanted, machine)
+        if by_bfq is not None:
+            return by_bfq
     if text is None:
         if setting.key in _WEIGHTS:
-            # A kernel that schedules by no weight has no such file: `inert` says so.
-            return Reading(setting.key, "no io.weight file", wanted, True)
+            # A kernel that schedules by no weight has no such file.
+            idle = "the slice has no file for weights, so the kernel heeds none here"
+            return Reading(setting.key, "no io.weight file", wanted, True, idle=idle)
         return Reading(
             setting.key,
             f"no file {FILES[setting.key]}",
@@ -116,6 +138,44 @@ def _reading(setting: Setting, files: Files, machine: Machine) -> Reading:
         )
     seen, ok = _COMPARE[setting.key](setting, text.strip(), machine)
     return Reading(setting.key, seen, wanted, ok, "" if ok else _HINTS.get(setting.key, ""))
+
+
+def _bfq_reading(
+    setting: Setting, text: str | None, wanted: str, machine: Machine
+) -> Reading | None:
+    """What bfq itself goes by; None where the kernel or systemd has no such value."""
+    table = _per_device(text or "")
+    if setting.key == "IOWeight":
+        # Kernels before 5.4 print the number alone.
+        seen = _number(table.get("default") or (text or "").strip())
+        if seen is None:
+            return None
+        weight = cast(int, setting.value)
+        ok = seen in _bfq_weights(weight)
+        shown = str(weight) if ok else f"{seen} of bfq"
+        return Reading(setting.key, shown, wanted, ok, "" if ok else _BFQ_HINT, _BFQ_FILE)
+    pairs = cast("tuple[tuple[str, int], ...]", setting.value)
+    weights = [_number(table.get(machine.devices.get(path, ""))) for path, _weight in pairs]
+    if None in weights:
+        # Not all of these disks have bfq, or systemd tells bfq of no single disks.
+        return None
+    ok = all(seen in _bfq_weights(weight) for seen, (_path, weight) in zip(weights, pairs))
+    shown = "; ".join(f"{path} {seen} of bfq" for seen, (path, _weight) in zip(weights, pairs))
+    return Reading(
+        setting.key, wanted if ok else shown, wanted, ok, "" if ok else _BFQ_HINT, _BFQ_FILE
+    )
+
+
+_BFQ_HINT = "bfq goes by io.bfq.weight, which systemd sets when it sets the weight"
+
+
+def _bfq_weights(weight: int) -> tuple[int, int]:
+    """What systemd makes of 1..10000 for bfq's 1..1000: two straight lines that meet at 100.
+
+    Before version 250 it was the weight itself.
+    """
+    spread = weight if weight <= 100 else 100 + (weight - 100) * 900 // 9900
+    return spread, min(weight, 1000)
 
 
 _HINTS: Mapping[str, str] = {

@@ -11,20 +11,25 @@ from collections.abc import Mapping, Sequence
 
 from .. import units, vouched
 from ..atomic import read_text
+from ..burst import guard
 from ..process import run
 from . import reader, refusals, reload
-from .effective import Machine, Reading, compare, inert
+from .effective import Machine, Reading, compare, inert, inert_in_part
 from .model import Outcome, SliceError, Wish
-from .properties import PARSERS, advice
+from .properties import PARSERS, Percent, advice
 from .unit_text import assignments, render
+from .verdicts import judge
 
 RELOAD = "run systemctl daemon-reload"
 
 _ASKED = ("ActiveState", "ControlGroup", "FragmentPath", "NeedDaemonReload")
 
 
-def ensure_present(wish: Wish, check_mode: bool) -> Outcome:
-    """Write, load, start and read back one slice. Raises SliceError."""
+def ensure_present(wish: Wish, check_mode: bool, verified: bool = False) -> Outcome:
+    """Write, load, start and read back one slice. Raises SliceError.
+
+    ``verified``: systemd has read this very unit before, and is not asked again.
+    """
     outcome = Outcome(warnings=advice(wish.settings))
     before = read_text(wish.unit_path)
     after = render(wish.description, wish.settings.values())
@@ -32,11 +37,15 @@ def ensure_present(wish: Wish, check_mode: bool) -> Outcome:
     state = units.show(wish.name, _ASKED) if booted else {}
     outcome.control_group = state.get("ControlGroup") or None
     refusals.refuse_foreign(wish, before, state)
-    refusals.refuse_drop_ins(wish)
+    outcome.outvoted = refusals.judge_drop_ins(wish)
+    outcome.warnings += [
+        f"{said}, which wins over {wish.unit_path}" for said in outcome.outvoted.values()
+    ]
     rewrite, active = before != after, state.get("ActiveState") == "active"
     dropped = _dropped(wish, before) if active else []
     if rewrite:
-        refusals.refuse_misread(wish.name, after)
+        if not verified:
+            refusals.refuse_misread(wish.name, after)
         outcome.actions.append(f"write {wish.unit_path}")
         outcome.diff.append(_file_diff(wish.unit_path, before or "", after))
     if not booted and not check_mode:
@@ -49,9 +58,8 @@ def ensure_present(wish: Wish, check_mode: bool) -> Outcome:
         return outcome
     refusals.refuse_old_cgroup()
     machine = _machine(wish)
-    idle_weight = inert(wish.settings, machine)
-    if idle_weight:
-        outcome.warnings.append(idle_weight)
+    for idle_weight in (inert(wish.settings, machine), inert_in_part(wish.settings, machine)):
+        outcome.warnings += [idle_weight] if idle_weight else []
     if outcome.control_group:
         outcome.warnings += refusals.refuse_squeeze(wish, outcome.control_group, machine)
     reload_foreseen = _will_reload(wish, state, rewrite)
@@ -76,7 +84,7 @@ def ensure_present(wish: Wish, check_mode: bool) -> Outcome:
         for key in dropped:
             _set_property(wish, key, ("",))
         _note_resets(wish, outcome, dropped)
-        _settle(wish, outcome, machine)
+        _settle(wish, outcome, machine, snapshot)
     except (SliceError, units.UnitError, OSError) as error:
         raise SliceError(f"{error}\n{snapshot.restore()}") from error
     return outcome
@@ -194,7 +202,11 @@ def _drifted(wish: Wish, outcome: Outcome, machine: Machine) -> list[Reading]:
     readings = compare(wish.settings, reader.slice_files(control_group), machine)
     outcome.control_group = control_group
     outcome.effective = {reading.key: reading.seen for reading in readings}
-    return [reading for reading in readings if not reading.ok]
+    above = reader.protection_above(control_group)
+    outcome.verdicts = judge(
+        wish.name, control_group, wish.settings, readings, machine, outcome.outvoted, above
+    )
+    return [one for one in readings if not one.ok and one.key not in outcome.outvoted]
 
 
 def _note_repairs(wish: Wish, outcome: Outcome, drifted: list[Reading]) -> None:
@@ -213,12 +225,14 @@ def _note_repairs(wish: Wish, outcome: Outcome, drifted: list[Reading]) -> None:
         )
 
 
-def _settle(wish: Wish, outcome: Outcome, machine: Machine) -> None:
+def _settle(wish: Wish, outcome: Outcome, machine: Machine, snapshot: _Snapshot) -> None:
     """Compare, repair what drifted, compare again. Raises SliceError when it stays wrong."""
     drifted = _drifted(wish, outcome, machine)
     if not drifted:
         return
     _note_repairs(wish, outcome, drifted)
+    if any(reading.key.startswith("CPUQuota") for reading in drifted):
+        snapshot.burst = _make_way(wish, outcome)
     for reading in drifted:
         _set_property(wish, reading.key, wish.settings[reading.key].lines)
     wrong = _drifted(wish, outcome, machine)
@@ -233,6 +247,26 @@ def _settle(wish: Wish, outcome: Outcome, machine: Machine) -> None:
                 ),
             )
         )
+
+
+def _make_way(wish: Wish, outcome: Outcome) -> int | None:
+    """Lower a burst that is above the quota to come, since the kernel would refuse the quota.
+
+    Returns the burst that was there, None when it was not in the way.
+    """
+    quota = wish.settings.get("CPUQuota")
+    if quota is None or not isinstance(quota.value, Percent) or not outcome.control_group:
+        return None
+    period = wish.settings.get("CPUQuotaPeriodSec")
+    period_us = period.value if period and isinstance(period.value, int) else 100000
+    quota_us = int(quota.value.value * period_us / 100)
+    former = guard.clear_if_above(outcome.control_group, quota_us)
+    if former is not None:
+        outcome.actions.append(
+            f"lower cpu.max.burst of {wish.name} to {quota_us} us (it was {former}), so that "
+            "the kernel takes the lower quota"
+        )
+    return former
 
 
 def _set_property(wish: Wish, key: str, lines: Sequence[str]) -> None:
@@ -268,6 +302,7 @@ class _Snapshot:
         self._unit_text = unit_text
         self._active = active
         self._control = reader.control_drop_ins(wish.name)
+        self.burst: int | None = None
 
     def restore(self) -> str:
         """Undo, and say how it went: an error of the way back must not hide the first one."""
@@ -301,8 +336,12 @@ class _Snapshot:
         if not self._active and not reader.processes(control_group or "/nowhere"):
             units.act("stop", name)
         if self._active:
-            for key in wish.settings:
+            # What was reset as well: a reload alone gives an active slice no limit back.
+            for key in [*wish.settings, *_dropped(wish, self._unit_text)]:
                 _set_property(wish, key, self._former_lines(key))
+            if control_group:
+                # Only below the former quota does the kernel take the former burst.
+                guard.put_back(control_group, self.burst)
         touched = False
         for path in reader.control_drop_ins(name):
             if path not in self._control:

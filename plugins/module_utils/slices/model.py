@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ..settings.model import Setting as Verdict
 from .properties import Setting
 
 
@@ -23,7 +24,8 @@ class Wish:
 
     Three things are only done when asked for: ``takeover`` replaces a unit file of somebody
     else, ``daemon_reload_anyway`` reloads although a container may lose its GPU by it, and
-    ``below_current_use`` lowers MemoryMax although tasks inside may be killed by it.
+    ``below_current_use`` lowers a limit although tasks inside may be killed by it. With
+    ``drop_ins_win`` a drop-in of somebody else that says otherwise is no error: its value stays.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Wish:
     takeover: bool = False
     daemon_reload_anyway: bool = False
     below_current_use: bool = False
+    drop_ins_win: bool = False
 
     @property
     def unit_path(self) -> str:
@@ -42,13 +45,18 @@ class Wish:
 
 @dataclass
 class Outcome:
-    """What was, or in check mode would be, done, and what the kernel holds now."""
+    """What was, or in check mode would be, done, and what the kernel holds now.
+
+    ``outvoted`` has the properties that a drop-in of somebody else sets, with its words.
+    """
 
     actions: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     diff: list[dict[str, str]] = field(default_factory=list)
     control_group: str | None = None
     effective: dict[str, str] = field(default_factory=dict)
+    outvoted: dict[str, str] = field(default_factory=dict)
+    verdicts: list[Verdict] = field(default_factory=list)
 
     @property
     def changed(self) -> bool:

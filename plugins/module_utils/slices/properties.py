@@ -208,6 +208,8 @@ _NOT_HERE: Mapping[str, str] = {
     "driver's memory limits (R615 and later)",
     "GPUWeight": "cgroup v2 has no gpu controller; share a GPU by MIG or MPS",
     "GPUQuota": "cgroup v2 has no gpu controller; share a GPU by MIG or MPS",
+    "Delegate": "a property of services and scopes; what is below a slice is systemd's, and one "
+    "that others write to loses its controllers when systemd looks again",
     "DeviceAllow": "systemd knows it, this module does not set it: each container gets its "
     "own device rules, from its CDI devices",
     "DevicePolicy": "systemd knows it, this module does not set it: each container gets its "

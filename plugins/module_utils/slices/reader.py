@@ -13,9 +13,12 @@ from collections.abc import Iterable, Mapping
 
 from .. import cgroups
 from ..atomic import read_text
+from ..hardware.numa import read_nodes
 from .effective import EXTRA_FILES, FILES, Machine
 from .properties import Setting
-from .squeeze import MemoryUse
+from .quantities import parse_indices
+from .squeeze import MemoryUse, TaskUse
+from .tree import Host
 from .unit_text import drop_in_directories
 
 # `systemctl set-property` writes here, and what it writes outranks the unit file.
@@ -101,8 +104,48 @@ def memory_use(control_group: str, root: str = "/") -> MemoryUse | None:
     )
 
 
+def task_use(control_group: str, root: str = "/") -> TaskUse | None:
+    """How many tasks a slice has, and what they may use; None without the pids controller."""
+    names = (
+        "pids.current",
+        "pids.max",
+        "cpu.max",
+        "cpuset.cpus.effective",
+        "cpuset.mems.effective",
+    )
+    files = cgroups.read_files(control_group, names, root)
+    current, tasks_max, cpu_max, cpus, nodes = (files[name] for name in names)
+    if current is None:
+        return None
+    quota, _space, period = (cpu_max or "max 100000").partition(" ")
+    return TaskUse(
+        tasks=int(current),
+        tasks_max=_limit(tasks_max),
+        quota=int(quota) / int(period) if quota.isdigit() else None,
+        cpus=parse_indices(cpus or ""),
+        memory_nodes=parse_indices(nodes or ""),
+    )
+
+
 def _limit(text: str | None) -> int | None:
     return int(text) if text is not None and text != "max" else None
+
+
+def protection_above(control_group: str, root: str = "/") -> dict[str, tuple[str, int]]:
+    """The least memory.min and memory.low of the groups above, with whose they are.
+
+    {} for a group right below the root, whose protection nothing bounds.
+    """
+    found: dict[str, tuple[str, int]] = {}
+    parent = os.path.dirname(control_group.rstrip("/"))
+    while parent not in ("", "/"):
+        for name, text in cgroups.read_files(parent, ("memory.min", "memory.low"), root).items():
+            if text is not None and text.isdigit():
+                amount = int(text)
+                if name not in found or amount < found[name][1]:
+                    found[name] = (os.path.basename(parent), amount)
+        parent = os.path.dirname(parent)
+    return found
 
 
 def processes(control_group: str, root: str = "/") -> dict[str, list[int]]:
@@ -144,7 +187,24 @@ def machine(settings: Mapping[str, Setting], root: str = "/") -> Machine:
         devices={path: disk_number(path, root) for path in _device_paths(settings)},
         io_cost=_has_io_cost(root),
         bfq=_has_bfq(root),
+        heedless=heedless_disks(root),
     )
+
+
+def shareable(root: str = "/") -> Host:
+    """What a tree of slices can share out: memory, tasks, and the cores that are online."""
+    plain = machine({}, root)
+    nodes: dict[int, int] = {}
+    for node in read_nodes(root):
+        for cpu in parse_indices(node.cpus):
+            nodes[cpu] = node.node
+    cpus = os.path.join(root, "sys/devices/system/cpu")
+    cores = set()
+    for cpu in parse_indices((read_text(os.path.join(cpus, "online")) or "0").strip()):
+        topology = os.path.join(cpus, f"cpu{cpu}", "topology")
+        siblings = read_text(os.path.join(topology, "thread_siblings_list")) or str(cpu)
+        cores.add((nodes.get(cpu, 0), parse_indices(siblings.strip())))
+    return Host(plain.memory_bytes, plain.tasks_max, tuple(sorted(cores)))
 
 
 def _meminfo_bytes(text: str, field: str) -> int:
@@ -177,6 +237,26 @@ def disk_number(path: str, root: str = "/") -> str:
     if os.path.exists(os.path.join(directory, "partition")):
         directory = os.path.dirname(directory)
     return (read_text(os.path.join(directory, "dev")) or name).strip()
+
+
+def heedless_disks(root: str = "/") -> tuple[str, ...]:
+    """The disks of the host on which IO weights do nothing.
+
+    Only disks with a device behind them: a loop device or a logical volume hands its requests on.
+    """
+    blocks = os.path.join(root, "sys/block")
+    found = []
+    qos = cgroups.read_files("/", ["io.cost.qos"], root)["io.cost.qos"] or ""
+    costed = [line.split()[0] for line in qos.splitlines() if "enable=1" in line.split()]
+    for name in _entries(blocks):
+        directory = os.path.join(blocks, name)
+        if not os.path.exists(os.path.join(directory, "device")):
+            continue
+        scheduler = read_text(os.path.join(directory, "queue/scheduler")) or ""
+        number = (read_text(os.path.join(directory, "dev")) or "").strip()
+        if "[bfq]" not in scheduler and number not in costed:
+            found.append(name)
+    return tuple(found)
 
 
 def _has_io_cost(root: str) -> bool:

@@ -15,7 +15,7 @@ from ..process import CommandMissingError, run
 from . import reader, reload
 from .effective import Machine
 from .model import SliceError, Wish
-from .squeeze import squeeze_fault, squeeze_warning
+from .squeeze import crowding_fault, slowing_warning, squeeze_fault, squeeze_warning
 from .unit_text import complaints, is_ours, overridden
 
 
@@ -34,19 +34,26 @@ def refuse_foreign(wish: Wish, text: str | None, state: Mapping[str, str]) -> No
         )
 
 
-def refuse_drop_ins(wish: Wish) -> None:
-    """Refuse what a drop-in of somebody else would override."""
-    found = []
+def judge_drop_ins(wish: Wish) -> dict[str, str]:
+    """The properties that a drop-in of somebody else overrides, with its words; {} for none.
+
+    They are refused, unless the wish lets them win.
+    """
+    found: dict[str, str] = {}
     for path, text in reader.drop_ins(wish.name).items():
         for key, value in overridden(text, wish.settings).items():
-            wanted = ", ".join(wish.settings[key].lines)
-            found.append(f"{path} sets {key}={value} (wanted {wanted})")
-    if found:
-        raise SliceError(
-            "{} has drop-ins that override what is asked for:\n  {}\nDelete those lines, or "
-            "leave the property out here; this module never edits other people's "
-            "drop-ins".format(wish.name, "\n  ".join(found))
+            found[key] = f"{path} sets {key}={value}"
+    if found and not wish.drop_ins_win:
+        lines = (
+            "{} (wanted {})".format(said, ", ".join(wish.settings[key].lines))
+            for key, said in found.items()
         )
+        raise SliceError(
+            "{} has drop-ins that override what is asked for:\n  {}\nDelete those lines, leave "
+            "the property out here, or set `drop_ins: win` to let them be; this module never "
+            "edits other people's drop-ins".format(wish.name, "\n  ".join(lines))
+        )
+    return found
 
 
 def refuse_occupied(name: str, control_group: str) -> None:
@@ -107,12 +114,18 @@ def refuse_reload(wish: Wish) -> list[str]:
 
 
 def refuse_squeeze(wish: Wish, control_group: str, machine: Machine) -> list[str]:
-    """Refuse a MemoryMax below what an active slice uses; the warnings otherwise."""
-    use = reader.memory_use(control_group)
-    if use is None:
-        return []
-    fault = squeeze_fault(wish.name, wish.settings, use, machine)
-    if fault and not wish.below_current_use:
-        raise SliceError(fault)
-    warning = squeeze_warning(wish.name, wish.settings, use, machine)
-    return [warning] if warning else []
+    """Refuse what would cost the tasks of an active slice; the warnings otherwise."""
+    warnings = []
+    memory = reader.memory_use(control_group)
+    if memory is not None:
+        fault = squeeze_fault(wish.name, wish.settings, memory, machine)
+        if fault and not wish.below_current_use:
+            raise SliceError(fault)
+        warnings.append(squeeze_warning(wish.name, wish.settings, memory, machine))
+    tasks = reader.task_use(control_group)
+    if tasks is not None:
+        fault = crowding_fault(wish.name, wish.settings, tasks, machine)
+        if fault and not wish.below_current_use:
+            raise SliceError(fault)
+        warnings.append(slowing_warning(wish.name, wish.settings, tasks))
+    return [warning for warning in warnings if warning]

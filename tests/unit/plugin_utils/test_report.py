@@ -113,3 +113,39 @@ def test_a_run_that_changed_something_says_how_to_go_back():
     assert "undo" not in text(base="3-8f3a09c1")
     assert "undo" not in text(failure="it was put back", **changed)
     assert "undo" not in "\n".join(render(HostReport("gpu01", **changed), check_mode=True))
+
+
+def setting(name, verdict="effective", reason="", effective="1"):
+    return {
+        "name": name,
+        "wanted": "1",
+        "effective": effective,
+        "verdict": verdict,
+        "reason": reason,
+    }
+
+
+def test_every_setting_shows_wanted_and_effective_and_the_rest_says_why():
+    kept = [
+        setting("kernel.numa_balancing"),
+        setting("vda io.weight", "inert", "no disk has iocost", None),
+        setting("vdb io.weight", "inert", "no disk has iocost", None),
+        setting("iommu", "pending", "it acts after a reboot", "off"),
+    ]
+    shown = text(settings={one["name"]: one for one in kept}).splitlines()
+    start = next(i for i, line in enumerate(shown) if "settings" in line)
+    assert shown[start].split(maxsplit=1)[1] == "1 effective, 2 inert, 1 pending"
+    assert [line.split() for line in shown[start + 1 : start + 4]] == [
+        ["setting", "wanted", "effective"],
+        ["kernel.numa_balancing", "1", "1"],
+        ["vda", "io.weight", "1", "-", "inert"],
+    ]
+    assert shown[start + 6].strip() == "vda io.weight, vdb io.weight: no disk has iocost"
+    assert shown[start + 7].strip() == "iommu: it acts after a reboot"
+
+
+def test_settings_that_are_equal_are_one_line():
+    kept = {str(cpu): setting("fair_server runtime") for cpu in range(256)}
+    shown = text(settings=kept)
+    assert shown.count("fair_server runtime") == 1
+    assert "256 effective" in shown

@@ -77,6 +77,8 @@ def _unit(unit: UnitState) -> str:
 
 
 def _package(package: PackageState) -> str:
+    if not package.version:
+        return "half done by an interrupted package manager"
     return f"{package.version}, held" if package.held else package.version
 
 

@@ -14,6 +14,7 @@ import glob
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +40,9 @@ _LIBRARIES = (
     "usr/lib/libnvidia-container.so.1",
     "usr/local/lib/libnvidia-container.so.1",
 )
+
+# Docker's own files of a container, with its data root before them (moby, daemon/container).
+_MOUNTED = re.compile(r"(/.+)/containers/[0-9a-f]{64}/(?:hostname|hosts|resolv\.conf)")
 
 # What the kernel gives a GPU anew whenever it is opened for the first time, so that the same host
 # shows others after a reboot: the interrupt and the mask for DMA. Everything else says which GPU it
@@ -200,19 +204,31 @@ def _container(
         "gpu_memory_mib": memory_mib,
     }
     if one is not None:
-        described["runtime"] = _docker_runtime(name, root) or one.runtime
+        described["runtime"] = _docker_runtime(one, root) or one.runtime
         described["device_rules"] = device_rules.rules(one.spec) + kept.get(one.scope or "", [])
     return described
 
 
-def _docker_runtime(name: str, root: str) -> str:
+def _docker_runtime(one: Running, root: str) -> str:
     """The runtime's name that Docker wrote into a container when it was made; "" if it is not its.
 
     Its own file is read: the engine answers only when it holds no lock on the container.
     """
-    data_root = _json(_below(root, CONFIG_PATH)).get("data-root") or DEFAULT_DATA_ROOT
-    path = os.path.join(str(data_root), "containers", name, "hostconfig.json")
+    path = os.path.join(_data_root(one, root), "containers", one.id, "hostconfig.json")
     return str(_json(_below(root, path)).get("Runtime") or "")
+
+
+def _data_root(one: Running, root: str) -> str:
+    """Where Docker keeps this container: it mounts files from there into it.
+
+    That holds whatever the unit's flags say, and with user ids that are remapped.
+    """
+    for mount in one.spec.get("mounts") or []:
+        source = mount.get("source") if isinstance(mount, Mapping) else None
+        found = _MOUNTED.fullmatch(str(source or ""))
+        if found:
+            return found.group(1)
+    return str(_json(_below(root, CONFIG_PATH)).get("data-root") or DEFAULT_DATA_ROOT)
 
 
 def _json(path: str) -> Mapping[str, Any]:

@@ -155,11 +155,10 @@ class _Look:
                 f"the package database ({found.manager}) told of {len(found.packages)} packages "
                 "and did not end in time, or failed. Does another program hold it?"
             )
-        names = package_names.recorded(found.packages, os.uname().release)
-        return {
-            name: PackageState(found.packages[name].version, found.packages[name].held)
-            for name in sorted(names)
-        }
+        there = {name: PackageState(one.version, one.held) for name, one in found.packages.items()}
+        there.update({name: PackageState("", False) for name in found.half_done})
+        names = package_names.recorded(there, os.uname().release)
+        return {name: there[name] for name in sorted(names)}
 
     def containers(
         self, seen: Seen | None, units: Mapping[str, UnitState]

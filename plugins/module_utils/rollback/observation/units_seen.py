@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from ...engine.services import parse_show
 from ...hardware import files
 from ...process import run
+from ...units import file_states
 from ..model import RollbackError, UnitState
 
 # Whom a change of ours may reload, restart, enable or give a drop-in.
@@ -71,10 +72,7 @@ def _enabled_since(found: Mapping[str, Mapping[str, str]], deadline_s: float) ->
         for name, answer in found.items()
         if answer.get("LoadState") == "loaded" and answer.get("UnitFileState") == "disabled"
     ]
-    if not names:
-        return {}
-    said = run(["systemctl", "is-enabled", *names], deadline_s).stdout.split()
-    return dict(zip(names, said)) if len(said) == len(names) else {}
+    return file_states(names, deadline_s)
 
 
 def state(name: str, properties: dict[str, str]) -> UnitState:

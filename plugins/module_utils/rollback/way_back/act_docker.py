@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...atomic import read_text
+from ...atomic import read_exact
 from ...engine import daemon_restore, runtime_users
 from ...engine.daemon_apply import DaemonFailedError
 from ...engine.daemon_control import UNIT, DockerDaemon, EngineState
@@ -95,7 +95,7 @@ def _put_metadata(path: str, entry: Entry, text: str | None, context: Context) -
         return False
     if text == _text(entry, context):
         return put_back.put_back(path, entry, context.content, context.root)
-    if not entry.there or text != read_text(path):
+    if not entry.there or text != read_exact(path):
         return False
     data = text.encode("utf-8")
     there = replace(entry, digest=hashlib.sha256(data).hexdigest(), size=len(data))

@@ -166,7 +166,7 @@ def _bring(versions: Mapping[str, str], context: Context, socket: str) -> Done:
 
 def _remove(names: Collection[str], context: Context, socket: str) -> Done:
     installed = packages.read_installed(context.root)
-    going = sorted(name for name in names if name in installed.packages)
+    going = sorted({*installed.packages, *installed.half_done} & set(names))
     if not going:
         return Done()
     victims = endangered(context.root, socket)

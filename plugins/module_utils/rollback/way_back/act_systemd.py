@@ -13,9 +13,11 @@ from __future__ import annotations
 import os
 
 from ... import units
-from ...engine.daemon_control import process_start
+from ...engine import daemon_start, living
+from ...engine.containerd import program_version
+from ...engine.daemon_control import DockerDaemon, process_start
+from ...engine.docker_api import DockerClient
 from ...engine.services import read_services
-from ...package_sets.occupants import living
 from ...process import CommandMissingError, run
 from ...slices import reader, reload
 from ..model import Done, Left, RollbackError, Step
@@ -23,6 +25,8 @@ from .actors_api import Context
 
 # Stopping one of these stops, or blinds, the engine; docker.service requires its socket.
 _ENGINE = ("docker.service", "docker.socket", "containerd.service")
+# Whoever asks at the socket starts the engine.
+_STARTS_DOCKER = ("docker.service", "docker.socket")
 # CUDA programs end with it where fabric manager is told so (ABORT_CUDA_JOBS_ON_FM_EXIT).
 _FABRIC = "nvidia-fabricmanager.service"
 _ASKED = ("ActiveState", "Type")
@@ -62,7 +66,7 @@ def unit(step: Step, context: Context, socket: str) -> Done:
             changed = True
         active = step.details.get("active")
         if active == "active" and seen.get("ActiveState") != "active":
-            started, reason = _start(name, seen, deadline_s)
+            started, reason = _start(name, seen, socket, context)
         elif active == "inactive" and seen.get("ActiveState") not in ("inactive", "failed"):
             started, reason = _stop(name, deadline_s, context.root)
         else:
@@ -84,17 +88,32 @@ def containerd(step: Step, context: Context) -> Done:
     changed_at = max((_changed_at(path, context.root) for path in paths), default=0.0)
     if not service.active or (started is not None and started > changed_at):
         return Done()
-    told = (
-        f"runs with what {_listed(paths)} held before, until its next start. Running containers "
-        f"live on over a restart; while no image is being pulled: systemctl restart {name}"
-    )
+    told = f"runs with what {_listed(paths)} held before, until its next start. "
+    lost = living.lost_to(program_version("containerd"), context.root)
+    if lost:
+        names = _listed([shim.name for shim in lost])
+        told += f"The installed containerd is an older one that ends {names} when it starts. "
+        told += f"Once they may end: systemctl restart {name}"
+    else:
+        told += (
+            "Running containers live on over a restart; while no image is being pulled: "
+            f"systemctl restart {name}"
+        )
     return Done(left=(Left(name, told, pending=True),))
 
 
-def _start(name: str, seen: dict[str, str], deadline_s: float) -> tuple[bool, str | None]:
+def _start(
+    name: str, seen: dict[str, str], socket: str, context: Context
+) -> tuple[bool, str | None]:
     if seen.get("Type") == "oneshot":
         # To start it is to do its work once more, such as a change of the MIG layout.
         return False, "does its work once, at boot; it was not started now"
+    deadline_s = context.options.deadline_s
+    if name in _STARTS_DOCKER:
+        docker = DockerDaemon(DockerClient(socket, deadline_s), deadline_s)
+        endangered = daemon_start.why_not(docker, context.root)
+        if endangered:
+            return False, f"was not started. {endangered}. Then: systemctl start {name}"
     # One that failed too often in a row is not started again without this.
     run(["systemctl", "reset-failed", name])
     units.act("start", name, deadline_s)
@@ -102,7 +121,7 @@ def _start(name: str, seen: dict[str, str], deadline_s: float) -> tuple[bool, st
 
 
 def _stop(name: str, deadline_s: float, root: str) -> tuple[bool, str | None]:
-    containers = living(root) if name in _ENGINE else []
+    containers = living.names(root) if name in _ENGINE else []
     if containers:
         told = "was not stopped, since containers run: {}. Once they may end: systemctl stop {}"
         return False, told.format(_listed(containers), name)

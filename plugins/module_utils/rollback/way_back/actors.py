@@ -57,18 +57,20 @@ class LiveHost:
         if os.path.abspath(self._root) != "/":
             return files
         # To begin and to confirm nobody acts, and Ansible compiles all imports at each run.
-        from . import act_docker, act_mig, act_packages, act_slice, act_systemd
+        from . import act_docker, act_mig, act_packages, act_settings, act_slice, act_systemd
 
         socket = self._socket
         return {
             **files,
             actors_api.DOCKER: lambda step, context: act_docker.act(step, context, socket),
             actors_api.SLICE: act_slice.act,
+            actors_api.SETTINGS: act_settings.act,
             actors_api.SYSTEMD_RELOAD: lambda step, context: act_systemd.tell(
                 step, context, socket
             ),
             actors_api.UNIT: lambda step, context: act_systemd.unit(step, context, socket),
             actors_api.CONTAINERD: act_systemd.containerd,
+            actors_api.BOOT: refresh_boot,
             actors_api.SYSCTL: set_sysctl,
             actors_api.MIG: lambda step, context: act_mig.act(step, context, socket),
             actors_api.PACKAGE_INSTALL: lambda step, context: act_packages.install(
@@ -93,3 +95,10 @@ def set_sysctl(step: Step, context: Context) -> Done:
         return Done(sysctls.write(step.subject, str(step.details["value"]), context.root))
     except OSError as error:
         raise RollbackError(f"{step.subject}: {error.strerror}") from error
+
+
+def refresh_boot(_step: Step, context: Context) -> Done:
+    """Make grub.cfg and the initramfs anew where the files that are back changed them."""
+    from ...boot import generated
+
+    return Done(notes=tuple(generated.refresh(context.root)))

@@ -12,8 +12,10 @@ kind                subject                                        details
 ``package_install`` the names, for a person (one step for the set) ``packages``: name -> version
 ``file``            path                                           as below
 ``slice``           path of a slice unit below /etc/systemd/system as below
+``settings``        path of a record of :mod:`...settings`         as below
 ``systemd_reload``  ``systemd``                                    ``paths``: what changed
 ``unit``            unit                                           ``enabled``, ``active``
+``boot``            ``boot``                                       ``paths``: what changed
 ``sysctl``          dotted name                                    ``value``
 ``mig``             UUIDs, separated by commas                     ``gpus``: as in State.mig
 ``docker``          path of daemon.json                            as below
@@ -49,7 +51,9 @@ from ..model import Checkpoint, Done, Entry, Host, Moment, RestoreOptions, State
 PACKAGE_INSTALL = "package_install"
 FILE = "file"
 SLICE = "slice"
+SETTINGS = "settings"
 SYSTEMD_RELOAD = "systemd_reload"
+BOOT = "boot"
 UNIT = "unit"
 SYSCTL = "sysctl"
 MIG = "mig"
@@ -59,7 +63,7 @@ PACKAGE_REMOVE = "package_remove"
 HOLD = "hold"
 
 # Kinds whose subject is a path that becomes exactly what ``details["entry"]`` says.
-PATH_KINDS = frozenset({FILE, SLICE, DOCKER})
+PATH_KINDS = frozenset({FILE, SLICE, SETTINGS, DOCKER})
 
 
 @dataclass(frozen=True)

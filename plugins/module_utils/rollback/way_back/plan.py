@@ -29,6 +29,7 @@ from ..model import (
 from ..observation.package_names import never_alone
 from ..scope import area_of
 from .actors_api import (
+    BOOT,
     CONTAINERD,
     HOLD,
     MIG,
@@ -113,8 +114,11 @@ def make_plan(
         *stops,
         *paths.parents,
         *paths.files,
+        # Before the slices: a CPU burst bars a lower quota.
+        *paths.settings,
         *paths.slices,
         *_reload(paths, again),
+        *_boot(paths),
         *settings,
         *gpus,
         *paths.docker,
@@ -227,6 +231,14 @@ def _reload(paths: PathPlan, again: Mapping[str, Any]) -> list[Step]:
     return [
         Step(SYSTEMD_RELOAD, "systemd", "tell systemd of its changed files", {"paths": changed})
     ]
+
+
+def _boot(paths: PathPlan) -> list[Step]:
+    changed = paths.telling("boot")
+    if not changed:
+        return []
+    text = "make what the boot loader reads fit its files"
+    return [Step(BOOT, "boot", text, {"paths": changed})]
 
 
 def _forget_units(removes: Sequence[Step]) -> list[Step]:
@@ -354,6 +366,8 @@ def _packages(
             left.append(Left(name, told))
         elif want is None:
             removes.append(name)
+        elif not want.version:
+            left.append(Left(name, told + "; to bring that back would help nobody"))
         else:
             if have is None or have.version != want.version:
                 versions[name] = want.version
@@ -376,4 +390,6 @@ def _packages(
 def _package_text(package: PackageState | None) -> str:
     if package is None:
         return "not installed"
+    if not package.version:
+        return "half done by an interrupted package manager"
     return f"{package.version}, held" if package.held else package.version

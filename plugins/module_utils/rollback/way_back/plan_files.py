@@ -19,9 +19,10 @@ from typing import Any
 from ..codec import entry_to_json
 from ..model import ABSENT, Area, Entry, Left, Step
 from ..scope import area_of, is_aside, looked_at
-from .actors_api import DOCKER, FILE, SLICE, token
+from .actors_api import DOCKER, FILE, SETTINGS, SLICE, token
 from .dress import alike
 
+_RECORD = re.compile(r"/var/lib/steadygpu/owned/settings-[^/]+\.json")
 _SLICE_UNIT = re.compile(r"/etc/systemd/system/[^/]+\.slice")
 
 # Those of ours do not name the driver's libraries.
@@ -75,6 +76,7 @@ class PathPlan:
     parents: list[Step] = field(default_factory=list)
     files: list[Step] = field(default_factory=list)
     slices: list[Step] = field(default_factory=list)
+    settings: list[Step] = field(default_factory=list)
     docker: list[Step] = field(default_factory=list)
     removals: list[Step] = field(default_factory=list)
     conflicts: list[str] = field(default_factory=list)
@@ -189,6 +191,8 @@ def _add(plan: PathPlan, path: str, want: Entry, have: Entry, area: Area, writer
         plan.docker.append(_step(DOCKER, path, text, want, have, conflict))
     elif _SLICE_UNIT.fullmatch(path):
         plan.slices.append(_step(SLICE, path, text, want, have, conflict))
+    elif _RECORD.fullmatch(path):
+        plan.settings.append(_step(SETTINGS, path, text, want, have, conflict))
     else:
         plan.files.append(_step(FILE, path, text, want, have, conflict))
 

@@ -32,6 +32,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back import (
     act_packages,
 )
+from ansible_collections.steadygpu.host.tests.unit.module_utils.engine import shim_process
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.acting import (
     Former,
     Programs,
@@ -319,6 +320,15 @@ def test_packages_that_were_not_there_are_purged_and_edited_files_kept(machine: 
     assert machine.remove(*TOOLKIT) == Done()
 
 
+def test_a_package_that_was_not_there_and_is_half_done_is_purged(machine: Machine) -> None:
+    machine.has("26.1.5", "runc")
+    machine.programs = Programs({"apt-get": "", "dpkg-query": "", "dpkg --force": ""})
+    machine.interrupted(libnvidia_container1="1.18.1-1")
+    assert machine.remove(*TOOLKIT).changed
+    assert "--configure -a" in machine.programs.ran("dpkg --force")[0]
+    assert machine.programs.ran("apt-get")[-1].endswith(" purge libnvidia-container1")
+
+
 def test_dockers_images_and_volumes_outlive_its_package(machine: Machine) -> None:
     # The postrm of docker.io deletes /var/lib/docker when it is purged, later as well.
     machine.has("26.1.5", "docker.io", "containerd", "runc")
@@ -462,7 +472,8 @@ def test_every_container_counts_whether_it_runs_or_not(
 def test_containers_of_another_engine_count_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "run/containerd/io.containerd.runtime.v2.task/k8s.io/pod").mkdir(parents=True)
+    shim_process.shim(tmp_path, identity="pod", namespace="k8s.io")
+    shim_process.container(tmp_path, "/kubepods.slice/cri-containerd-pod.scope")
     monkeypatch.setattr(occupants.DockerDaemon, "state", lambda _self: EngineState("absent"))
     context = Former().context(str(tmp_path))
     assert act_packages._containers(["runc"], "/nowhere", context) == ["k8s.io/pod"]

@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.steadygpu.host.plugins.module_utils import units
+from ansible_collections.steadygpu.host.plugins.module_utils.engine.daemon_control import (
+    EngineState,
+)
 from ansible_collections.steadygpu.host.plugins.module_utils.engine.services import Service
 from ansible_collections.steadygpu.host.plugins.module_utils.process import Completed
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model import (
@@ -24,6 +27,11 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back import act_systemd
 from ansible_collections.steadygpu.host.plugins.module_utils.rollback.way_back.actors_api import (
     Context,
+)
+from ansible_collections.steadygpu.host.tests.unit.module_utils.engine.shim_process import (
+    ID,
+    container,
+    shim,
 )
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.acting import (
     Former,
@@ -92,11 +100,6 @@ def unit(systemd: Systemd, name: str, **details: str) -> Done:
     return act_systemd.unit(Step("unit", name, "", details), systemd.context(), SOCKET)
 
 
-def task(systemd: Systemd, where: str = "run/containerd", namespace: str = "moby") -> None:
-    task = systemd.root / where / "io.containerd.runtime.v2.task" / namespace / ("c" * 64)
-    task.mkdir(parents=True)
-
-
 # -- daemon-reload -----------------------------------------------------------------------
 
 
@@ -151,15 +154,16 @@ def test_links_are_made_without_a_reload_that_may_take_a_gpu(systemd: Systemd) -
 
 
 @pytest.mark.parametrize("name", ["docker.service", "docker.socket", "containerd.service"])
-@pytest.mark.parametrize("where", ["run/containerd", "run/docker/containerd/daemon"])
+@pytest.mark.parametrize("where", ["containerd/containerd", "docker/containerd/containerd"])
 def test_an_engine_is_not_stopped_while_a_container_runs(
     systemd: Systemd, name: str, where: str
 ) -> None:
     systemd.active = {name}
-    task(systemd, where)
+    shim(systemd.root, address=f"/run/{where}.sock")
+    container(systemd.root, f"/system.slice/docker-{ID}.scope")
     done = unit(systemd, name, active="inactive")
     assert (done.changed, systemd.active, done.left[0].pending) == (False, {name}, True)
-    assert "moby/cccccccccccc" in done.left[0].reason
+    assert f"moby/{ID[:12]}" in done.left[0].reason
     assert f"systemctl stop {name}" in done.left[0].reason
 
 
@@ -167,6 +171,44 @@ def test_an_idle_engine_is_stopped(systemd: Systemd) -> None:
     systemd.active = {"docker.service"}
     assert unit(systemd, "docker.service", active="inactive") == Done(True)
     assert systemd.active == set()
+
+
+@pytest.mark.parametrize("name", ["docker.service", "docker.socket"])
+@pytest.mark.parametrize("config", ["{}", '{"live-restore": tru', '{"live-restore": true}'])
+def test_a_docker_is_not_started_that_would_end_who_lives_on(
+    systemd: Systemd, monkeypatch: pytest.MonkeyPatch, name: str, config: str
+) -> None:
+    state = EngineState("stopped", version="28.5.2", living=("train",))
+    monkeypatch.setattr(act_systemd.DockerDaemon, "state", lambda _self: state)
+    (systemd.root / "etc/docker").mkdir(parents=True)
+    (systemd.root / "etc/docker/daemon.json").write_text(config)
+    done = unit(systemd, name, active="active")
+    if config.endswith("true}"):
+        assert (done, systemd.active) == (Done(True), {name})
+        return
+    assert (done.changed, systemd.active, done.left[0].pending) == (False, set(), True)
+    for words in ("train", "live-restore is off", f"systemctl start {name}"):
+        assert words in done.left[0].reason
+    assert "restart: always" not in done.left[0].reason
+
+
+def test_an_older_containerd_that_ends_newer_shims_is_not_called_harmless(
+    systemd: Systemd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = {"containerd.service": Service("loaded", "active", main_pid=7)}
+    monkeypatch.setattr(act_systemd, "read_services", lambda _names: runs)
+    monkeypatch.setattr(act_systemd, "program_version", lambda _name: "1.7.24")
+    path = systemd.root / "etc/containerd/config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text("")
+    step = Step("containerd", "containerd.service", "", {"paths": ["/etc/containerd/config.toml"]})
+    [left] = act_systemd.containerd(step, systemd.context()).left
+    assert "Running containers live on" in left.reason
+    shim(systemd.root, bootstrap='{"version": 3}')
+    container(systemd.root, f"/system.slice/docker-{ID}.scope")
+    [left] = act_systemd.containerd(step, systemd.context()).left
+    assert f"ends moby/{ID[:12]} when it starts" in left.reason
+    assert "live on" not in left.reason
 
 
 def test_fabric_manager_is_left_to_a_person(systemd: Systemd) -> None:

@@ -206,6 +206,18 @@ def test_the_runtime_is_the_name_that_docker_baked_in(host: Host, data_root: str
     assert look(host)[ID]["runtime"] == "nvidia"
 
 
+def test_the_data_root_of_the_units_flags_is_known_by_what_is_mounted(host: Host) -> None:
+    spec = specification(gpu_rules(0))
+    root = "/data/docker/100000.100000"
+    spec["mounts"] = [
+        {"destination": "/proc", "source": "proc"},
+        {"destination": "/etc/hosts", "source": f"{root}/containers/{ID}/hosts"},
+    ]
+    bundle(host, ID, 100, spec, runtime="/usr/bin/nvidia-container-runtime")
+    host.write(f"{root[1:]}/containers/{ID}/hostconfig.json", '{"Runtime": "gpu"}')
+    assert look(host)[ID]["runtime"] == "gpu"
+
+
 def test_a_gpu_that_systemd_does_not_know_of_is_visible(
     host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

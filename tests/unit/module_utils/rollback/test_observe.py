@@ -61,6 +61,7 @@ done
 DPKG_QUERY = """
 printf 'hi \\tdocker.io\\t26.1.5+dfsg1-9+b9\\n'
 printf 'ii \\tlibnvidia-ml1\\t570.172.08-1\\n'
+printf 'iF \\trunc\\t1.1.15\\n'
 printf 'ii \\tbash\\t5.2\\n'
 """
 
@@ -123,6 +124,7 @@ def test_a_host_without_gpus_is_known_whole(host: Recorded) -> None:
     assert state.packages == {
         "docker.io": PackageState("26.1.5+dfsg1-9+b9", held=True),
         "libnvidia-ml1": PackageState("570.172.08-1", held=False),
+        "runc": PackageState("", held=False),
     }
     assert state.kernel_cmdline == "BOOT_IMAGE=/vmlinuz root=/dev/vda1 quiet"
     assert state.mig is None

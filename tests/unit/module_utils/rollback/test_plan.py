@@ -466,6 +466,19 @@ class TestPackages:
             ("hold", {"docker.io": True}),
         ]
 
+    def test_what_an_interrupted_package_manager_left_goes_or_is_brought(self) -> None:
+        before = State(packages={"runc": PackageState("1.1", False)})
+        half = PackageState("", False)
+        now = State(packages={"runc": half, "libnvidia-container1": half})
+        steps = state_plan(before, now, RestoreOptions(packages=True)).steps
+        assert [(step.kind, step.details["packages"]) for step in steps[:2]] == [
+            ("package_install", {"runc": "1.1"}),
+            ("package_remove", ["libnvidia-container1"]),
+        ]
+        plan = state_plan(now, before, RestoreOptions(packages=True))
+        assert "half done" in left(plan)["runc"]
+        assert not plan.steps or plan.steps[0].kind != "package_install"
+
     def test_the_driver_never_goes_back(self) -> None:
         plan = state_plan(self.before, self.now, RestoreOptions(packages=True))
         assert "never changed by a restore" in left(plan)["nvidia-driver"]

@@ -26,6 +26,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.rollback.model impo
     Area,
     RollbackError,
 )
+from ansible_collections.steadygpu.host.plugins.module_utils.settings import record
 
 
 def owner(path: str, declared: tuple[str, ...] = ()) -> str | None:
@@ -54,8 +55,16 @@ OWN = [
     "/etc/yum.repos.d/steadygpu-toolkit.repo",
     "/etc/sysctl.d/90-steadygpu.conf",
     "/etc/modprobe.d/steadygpu.conf",
+    "/etc/modules-load.d/steadygpu.conf",
+    "/etc/default/grub.d/zz-steadygpu.cfg",
+    "/etc/udev/rules.d/60-steadygpu-io.rules",
+    "/etc/tmpfiles.d/steadygpu-numa.conf",
+    record.path_of("numa"),
 ]
 SHARED = [
+    "/etc/kernel/cmdline",
+    "/etc/default/irqbalance",
+    "/etc/sysconfig/irqbalance",
     daemon_json.CONFIG_PATH,
     toolkit.CONFIG_PATH,
     mig_cdi.DEFAULT_PATH,

@@ -18,6 +18,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.slices.effective im
 from ansible_collections.steadygpu.host.plugins.module_utils.slices.properties import (
     parse_properties,
 )
+from ansible_collections.steadygpu.host.plugins.module_utils.slices.verdicts import judge
 
 MACHINE = Machine(
     memory_bytes=2 << 30,
@@ -106,3 +107,42 @@ def test_a_weight_that_a_scheduler_heeds_is_not_called_inert() -> None:
     assert inert(settings, replace(MACHINE, bfq=True)) is None
     assert inert(settings, replace(MACHINE, io_cost=True)) is None
     assert inert(parse_properties({"MemoryMax": "8G"}), MACHINE) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "wanted", "text", "ok"),
+    [
+        ("IOWeight", 400, "default 127\n", True),
+        ("IOWeight", 10000, "1000\n", True),
+        ("IOWeight", 50, "50\n", True),
+        # systemd before 250 passes the number on.
+        ("IOWeight", 400, "default 400\n", True),
+        ("IOWeight", 400, "default 100\n", False),
+        ("IODeviceWeight", {"/dev/vda": 400}, "default 100\n254:0 127\n", True),
+        ("IODeviceWeight", {"/dev/vda": 400}, "default 100\n254:0 100\n", False),
+    ],
+)
+def test_a_weight_under_bfq_is_read_where_bfq_reads_it(
+    key: str, wanted: Any, text: str, ok: bool
+) -> None:
+    settings = parse_properties({key: wanted})
+    files = {"io.weight": "default 400\n254:0 400\n", "io.bfq.weight": text}
+    (reading,) = compare(settings, files, replace(MACHINE, bfq=True))
+    assert (reading.ok, reading.file) == (ok, "io.bfq.weight")
+    # Where iocost acts, its own file counts.
+    (reading,) = compare(
+        settings, {**files, "io.weight": "default 1"}, replace(MACHINE, io_cost=True)
+    )
+    assert not reading.ok
+
+
+def test_a_weight_without_any_file_does_nothing() -> None:
+    settings = parse_properties({"IOWeight": 400})
+    machine = replace(MACHINE, bfq=True)
+    readings = compare(settings, {}, machine)
+    (verdict,) = judge("a.slice", "/a.slice", settings, readings, machine, {}, {})
+    assert (verdict.verdict, readings[0].ok) == ("inert", True)
+    readings = compare(settings, {"io.bfq.weight": "127"}, machine)
+    (verdict,) = judge("a.slice", "/a.slice", settings, readings, machine, {}, {})
+    assert verdict.verdict == "effective"
+    assert verdict.source.endswith("/a.slice/io.bfq.weight")

@@ -4,123 +4,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ansible_collections.steadygpu.host.plugins.module_utils import vouched
-from ansible_collections.steadygpu.host.plugins.module_utils.process import Completed
 from ansible_collections.steadygpu.host.plugins.module_utils.slices import (
     manage,
     reader,
-    refusals,
-    reload,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.slices.effective import Machine
 from ansible_collections.steadygpu.host.plugins.module_utils.slices.manage import (
     ensure_absent,
     ensure_present,
 )
 from ansible_collections.steadygpu.host.plugins.module_utils.slices.model import SliceError, Wish
-from ansible_collections.steadygpu.host.plugins.module_utils.slices.properties import (
-    parse_properties,
-)
-from ansible_collections.steadygpu.host.plugins.module_utils.slices.quantities import parse_size
-from ansible_collections.steadygpu.host.plugins.module_utils.slices.squeeze import MemoryUse
-from ansible_collections.steadygpu.host.plugins.module_utils.slices.unit_text import assignments
 
-NAME = "ai-workload.slice"
-GROUP = "/ai.slice/ai-workload.slice"
-MACHINE = Machine(2 << 30, 0, 15000, 4096, {}, False, False)
-
-
-def _bytes(text: str) -> str:
-    return str(parse_size(text)) if text != "max" else text
-
-
-class Systemd:
-    """A pretended systemd and kernel: TasksMax= ends in pids.max.
-
-    As seen with systemd 257, the start of a slice applies its file and set-property applies
-    a value at once, while a daemon-reload alone changes no cgroup.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.loaded: str | None = None
-        self.active = False
-        self.reloads = 0
-        self.kernel: dict[str, str] = {}
-        self.stubborn: str | None = None
-        self.inside: dict[str, list[int]] = {}
-        self.complaint = ""
-        self.endangered: list[str] = []
-        self.use: MemoryUse | None = None
-
-    def file(self) -> str | None:
-        return self.path.read_text() if self.path.exists() else None
-
-    def show(self, _unit: str, _properties: Sequence[str]) -> dict[str, str]:
-        if self.loaded is None:
-            self.loaded = self.file()
-        return {
-            "ActiveState": "active" if self.active else "inactive",
-            "ControlGroup": GROUP if self.active else "",
-            "FragmentPath": str(self.path) if self.loaded is not None else "",
-            "NeedDaemonReload": "yes" if self.loaded != self.file() else "no",
-        }
-
-    def daemon_reload(self) -> None:
-        self.reloads += 1
-        self.loaded = self.file()
-
-    def act(self, verb: str, _unit: str) -> None:
-        self.active = verb == "start"
-        self.kernel = dict(assignments(self.file() or "")) if self.active else {}
-
-    def slice_files(self, _group: str) -> dict[str, str | None]:
-        return {
-            "pids.max": self.stubborn or self.kernel.get("TasksMax") or "max",
-            "memory.max": _bytes(self.kernel.get("MemoryMax") or "max"),
-            "memory.high": _bytes(self.kernel.get("MemoryHigh") or "max"),
-        }
-
-    def run(self, argv: Sequence[str], **_more: Any) -> Completed:
-        if argv[0] == "systemd-analyze":
-            said = f"{argv[2]}:3: {self.complaint}\n" if self.complaint else ""
-            return Completed(argv, 0, "", said)
-        key, _equals, value = argv[-1].partition("=")
-        self.kernel[key] = value
-        return Completed(argv, 0, "", "")
-
-
-@pytest.fixture
-def systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Systemd:
-    pretended = Systemd(tmp_path / NAME)
-    monkeypatch.setattr(manage.units, "show", pretended.show)
-    monkeypatch.setattr(manage.units, "act", pretended.act)
-    monkeypatch.setattr(manage.units, "daemon_reload", pretended.daemon_reload)
-    monkeypatch.setattr(manage, "run", pretended.run)
-    monkeypatch.setattr(refusals, "run", pretended.run)
-    monkeypatch.setattr(reload, "endangered", lambda: pretended.endangered)
-    monkeypatch.setattr(reader, "memory_use", lambda _group: pretended.use)
-    monkeypatch.setattr(reader, "has_systemd", lambda: True)
-    monkeypatch.setattr(reader, "cgroup_fault", lambda: None)
-    monkeypatch.setattr(reader, "machine", lambda _settings: MACHINE)
-    monkeypatch.setattr(reader, "slice_files", pretended.slice_files)
-    monkeypatch.setattr(reader, "processes", lambda _group: pretended.inside)
-    monkeypatch.setattr(reader, "drop_ins", lambda _name: {})
-    monkeypatch.setattr(reader, "control_drop_ins", lambda _name: {})
-    return pretended
-
-
-def wish(systemd: Systemd, tasks: int = 512, **more: Any) -> Wish:
-    settings = parse_properties({"TasksMax": tasks})
-    return Wish(NAME, "Training", settings, str(systemd.path.parent), **more)
+from .pretended import GROUP, NAME, Systemd, wish
 
 
 def test_a_new_slice_is_written_started_and_read_back_without_a_reload(systemd: Systemd) -> None:
@@ -344,55 +244,3 @@ def test_the_way_back_reloads_nothing_that_would_hurt(systemd: Systemd) -> None:
     with pytest.raises(SliceError, match=r"next daemon-reload only(?s:.*)container training"):
         ensure_present(wish(systemd), check_mode=False)
     assert (systemd.file(), systemd.reloads) == (None, 0)
-
-
-def memory(systemd: Systemd, **properties: str) -> Wish:
-    return Wish(NAME, "Training", parse_properties(properties), str(systemd.path.parent))
-
-
-@pytest.mark.parametrize("check_mode", [True, False])
-def test_a_memory_limit_below_the_current_use_kills_nobody(
-    systemd: Systemd, check_mode: bool
-) -> None:
-    ensure_present(memory(systemd, MemoryMax="1G"), check_mode=False)
-    before = systemd.file()
-    systemd.use = MemoryUse(700 << 20, 5 << 20, 100 << 20, None, 1 << 30)
-    with pytest.raises(SliceError, match="MemoryMax=512M is below what") as refused:
-        ensure_present(memory(systemd, MemoryMax="512M"), check_mode)
-    said = str(refused.value)
-    assert "700M of memory (100M of it page cache" in said
-    assert "5M of swap" in said
-    assert "below_current_use: true" in said
-    assert (systemd.file(), systemd.kernel["MemoryMax"]) == (before, "1G")
-
-
-def test_a_percentage_is_a_limit_too_and_the_first_limit_lowers(systemd: Systemd) -> None:
-    ensure_present(memory(systemd), check_mode=False)
-    systemd.use = MemoryUse(700 << 20)
-    with pytest.raises(SliceError, match="MemoryMax=25% is below"):
-        ensure_present(memory(systemd, MemoryMax="25%"), check_mode=True)
-
-
-def test_a_tight_memory_limit_can_be_asked_for(systemd: Systemd) -> None:
-    ensure_present(memory(systemd, MemoryMax="1G"), check_mode=False)
-    systemd.use = MemoryUse(700 << 20, maximum=1 << 30)
-    tight = dataclasses.replace(memory(systemd, MemoryMax="512M"), below_current_use=True)
-    assert ensure_present(tight, check_mode=False).effective == {"MemoryMax": "512M"}
-
-
-@pytest.mark.parametrize(
-    "use", [MemoryUse(400 << 20, maximum=1 << 30), MemoryUse(700 << 20, maximum=512 << 20), None]
-)
-def test_a_limit_that_squeezes_nobody_is_set(systemd: Systemd, use: MemoryUse | None) -> None:
-    ensure_present(memory(systemd, MemoryMax="1G"), check_mode=False)
-    systemd.use = use
-    outcome = ensure_present(memory(systemd, MemoryMax="512M"), check_mode=False)
-    assert outcome.effective == {"MemoryMax": "512M"}
-
-
-def test_a_soft_limit_below_the_current_use_is_set_with_a_warning(systemd: Systemd) -> None:
-    ensure_present(memory(systemd, MemoryHigh="1G"), check_mode=False)
-    systemd.use = MemoryUse(700 << 20, high=1 << 30)
-    outcome = ensure_present(memory(systemd, MemoryHigh="512M"), check_mode=False)
-    assert outcome.effective == {"MemoryHigh": "512M"}
-    assert "throttled" in outcome.warnings[0]

@@ -11,7 +11,11 @@ from ansible_collections.steadygpu.host.plugins.module_utils.slices import reade
 from ansible_collections.steadygpu.host.plugins.module_utils.slices.properties import (
     parse_properties,
 )
-from ansible_collections.steadygpu.host.plugins.module_utils.slices.squeeze import MemoryUse
+from ansible_collections.steadygpu.host.plugins.module_utils.slices.squeeze import (
+    MemoryUse,
+    TaskUse,
+)
+from ansible_collections.steadygpu.host.plugins.module_utils.slices.tree import Host
 
 SLICE = "sys/fs/cgroup/ai.slice/ai-workload.slice"
 
@@ -128,3 +132,63 @@ def test_what_a_slice_uses_of_memory(tmp_path: Path) -> None:
     use = reader.memory_use("/ai.slice/ai-workload.slice", root)
     assert use == MemoryUse(6 << 30, 4096, 2 << 30, None, 8 << 30)
     assert reader.memory_use("/other.slice", root) is None
+
+
+def test_how_many_tasks_a_slice_has_and_what_they_may_use(tmp_path: Path) -> None:
+    root = tree(
+        tmp_path,
+        {
+            SLICE + "/pids.current": "300\n",
+            SLICE + "/pids.max": "512\n",
+            SLICE + "/cpu.max": "150000 100000\n",
+            SLICE + "/cpuset.cpus.effective": "0-1\n",
+            SLICE + "/cpuset.mems.effective": "1\n",
+        },
+    )
+    use = reader.task_use("/ai.slice/ai-workload.slice", root)
+    assert use == TaskUse(300, 512, 1.5, (0, 1), (1,))
+    assert reader.task_use("/other.slice", root) is None
+
+
+def test_the_least_protection_above_a_slice(tmp_path: Path) -> None:
+    top = "sys/fs/cgroup/a.slice"
+    root = tree(
+        tmp_path,
+        {
+            "sys/fs/cgroup/memory.low": "0\n",
+            top + "/memory.low": "4096\n",
+            top + "/memory.min": "0\n",
+            top + "/a-b.slice/memory.low": "8192\n",
+        },
+    )
+    above = reader.protection_above("/a.slice/a-b.slice/a-b-c.slice", root)
+    assert above == {"memory.low": ("a.slice", 4096), "memory.min": ("a.slice", 0)}
+    assert reader.protection_above("/a.slice", root) == {}
+
+
+def test_which_disks_heed_no_weight(tmp_path: Path) -> None:
+    files = {"sys/fs/cgroup/io.cost.qos": "8:0 enable=1 ctrl=auto\n8:16 enable=0\n"}
+    disks = {"sda": "8:0", "sdb": "8:16", "sdc": "8:32", "loop0": "7:0"}
+    for name, number in disks.items():
+        files[f"sys/block/{name}/dev"] = number + "\n"
+        files[f"sys/block/{name}/queue/scheduler"] = "[none] bfq\n"
+        if name != "loop0":
+            files[f"sys/block/{name}/device/model"] = "x\n"
+    files["sys/block/sdc/queue/scheduler"] = "none [bfq]\n"
+    assert reader.heedless_disks(tree(tmp_path, files)) == ("sdb",)
+
+
+def test_cores_with_their_threads_and_nodes(tmp_path: Path) -> None:
+    files = {
+        "proc/meminfo": "MemTotal: 4096 kB\n",
+        "proc/sys/kernel/pid_max": "1000\n",
+        "proc/sys/kernel/threads-max": "900\n",
+        "sys/devices/system/cpu/online": "0-3\n",
+        "sys/devices/system/node/node0/cpulist": "0,2\n",
+        "sys/devices/system/node/node1/cpulist": "1,3\n",
+    }
+    for cpu in range(4):
+        siblings = f"{cpu % 2},{cpu % 2 + 2}\n"
+        files[f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"] = siblings
+    host = reader.shareable(tree(tmp_path, files))
+    assert host == Host(4096 * 1024, 900, ((0, (0, 2)), (1, (1, 3))))
