@@ -57,8 +57,8 @@ def tree(tmp_path: Path) -> Replacing:
 
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_the_root_of_others_is_not_replaced(tree: Replacing, check_mode: bool) -> None:
+    wish = Wish(parameters=("rd.lvm.lv=vg/data",), modules=("loop",))
     with pytest.raises(BootError, match=r"have, or would have, rd\.lvm\.lv=rhel/root"):
-        wish = Wish(parameters=("rd.lvm.lv=vg/data",), modules=("loop",))
         manage.ensure(wish, check_mode, tree.machine)
     assert tree.entries == [["ro", "rd.lvm.lv=rhel/root"]] * 2
     assert not any(one.startswith(("grubby", "modprobe loop")) for one in tree.ran)

@@ -27,7 +27,7 @@ from ansible_collections.steadygpu.host.plugins.module_utils.slices.properties i
 from ansible_collections.steadygpu.host.plugins.module_utils.slices.squeeze import MemoryUse
 from ansible_collections.steadygpu.host.plugins.module_utils.slices.unit_text import render
 from ansible_collections.steadygpu.host.tests.unit.module_utils.rollback.acting import Former
-from ansible_collections.steadygpu.host.tests.unit.module_utils.slices.test_manage import (
+from ansible_collections.steadygpu.host.tests.unit.module_utils.slices.pretended import (
     MACHINE,
     NAME,
     Systemd,
