@@ -88,7 +88,7 @@ class Fabric:
         words = [self.levels[i][j] for i in members for j in members if i < j]
         if not words or None in words:
             return None
-        return min(words, key=lambda word: weights.weight(word))
+        return min(words, key=weights.weight)
 
     def best(
         self,

@@ -138,7 +138,7 @@ def _chosen(pool: Sequence[Part], size: int, request: Request) -> list[Part]:
     while len(chosen) < size:
         left = [part for part in pool if part not in chosen]
         chosen.append(max(left, key=lambda part: _key(part, chosen, request)))
-    return sorted(chosen, key=lambda part: _place(part))
+    return sorted(chosen, key=_place)
 
 
 def _key(part: Part, chosen: Sequence[Part], request: Request) -> tuple[object, ...]:

@@ -5,12 +5,9 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import jinja2
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
@@ -78,15 +75,6 @@ def test_a_cgroup_parent_that_the_engine_keeps_is_not_taken_back(
     answer = run({"slices": {}, "docker_parent_elsewhere": elsewhere}, capsys)
     assert answer["docker_parent_is_ours"] is not elsewhere
     assert asked == []
-
-
-def test_the_role_says_that_the_engine_keeps_it() -> None:
-    tasks = (Path(__file__).parents[3] / "roles/slices/tasks/main.yml").read_text()
-    (said,) = re.findall(r'docker_parent_elsewhere: "\{\{ (.+) \}\}"', tasks)
-    expression = jinja2.Environment(autoescape=True).compile_expression(said)
-    assert expression(engine_config={"cgroup-parent": "a.slice"})
-    assert not expression(engine_config={"debug": True})
-    assert not expression()
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_a_class_that_a_container_carries_stays(
     host: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ensure(host, {"half": 50})
-    monkeypatch.setattr(manage, "docker_to_ask", lambda: Engine())
+    monkeypatch.setattr(manage, "docker_to_ask", Engine)
     for again in (lambda: ensure(host, {}), lambda: manage.take_back(False, str(host))):
         with pytest.raises(NumaError, match=r"etl \(steadygpu.dev/membw=half\)"):
             again()
