@@ -6,6 +6,11 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import jinja2
+
 
 def test_the_role_says_that_the_engine_keeps_it() -> None:
     tasks = (Path(__file__).parents[3] / "roles/slices/tasks/main.yml").read_text()
