@@ -10,6 +10,9 @@ import json
 
 import pytest
 
+# Long, and not measured on a quiet machine yet.
+pytestmark = pytest.mark.sweep
+
 BUSYBOX = "tar -C /usr -c bin/busybox | docker import - busybox"
 PAGES = "/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"
 LIMIT = "/sys/fs/cgroup/ai.slice/ai-workload.slice/hugetlb.2MB.max"
@@ -22,7 +25,6 @@ WISH = {
 }
 
 
-@pytest.mark.sweep
 def test_huge_pages_limits_and_balancing_hold_and_come_back(host):
     host.module("numa_memory", {"state": "absent"})
     balancing = host.sh("cat /proc/sys/kernel/numa_balancing")
